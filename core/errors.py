@@ -1,0 +1,95 @@
+"""What is said when an input does not fit: one sentence with the sizes and the way out.
+
+The only file of `core` with sentences in a human language: notebooks need them, and the English
+sentence is at the same time the msgid under which `assets/locale` holds its translation.
+
+>>> str(InputError("heads-divide", H=10, h=3))
+'H = 10 cannot be split into h = 3 heads of equal width: choose h that divides H, or give d_k.'
+"""
+
+SENTENCES = {
+    "size-least": "{name} is {got}, but must be at least {least}.",
+    "size-most": "{name} is {got}, but at most {most} is possible here.",
+    "not-a-number": "{name} is {got}, which is not a finite number: give one such as 0.5.",
+    "unknown-choice": "{name} is {got}: choose one of {known}.",
+    "heads-divide": "H = {H} cannot be split into h = {h} heads of equal width: "
+    "choose h that divides H, or give d_k.",
+    "width-divide": "{name} has {width} columns, which cannot be split into {heads} heads: "
+    "give a matrix whose number of columns is a multiple of {heads}.",
+    "groups-divide": "h = {h} query heads cannot share g = {g} key/value heads evenly: "
+    "choose g that divides h.",
+    "rank": "{name} has {rank} dimensions {shape}, but needs {wanted}.",
+    "rank-mixed": "q, k and v have {q}, {k} and {v} dimensions: "
+    "give all three 4 (B, h, S, d_k), or all three 2 (S, d_k).",
+    "empty": "{name} has shape {shape}: a side of length 0 leaves nothing to attend to, "
+    "give at least one row.",
+    "inner": "{left} {left_shape} cannot be multiplied with {right} {right_shape}: "
+    "the last size of {left} is {got}, so {right} must have {got} rows, not {wanted}.",
+    "same-width": "{left} is {got} wide and {right} is {wanted} wide: "
+    "a query and a key must have equally many columns (d_k) for their dot product.",
+    "same-length": "{left} holds {got} positions and {right} holds {wanted}: "
+    "each key needs its value, so make the lengths equal.",
+    "same-batch": "{left} has batch size {got} and {right} has {wanted}: make them equal.",
+    "same-heads": "{left} has {got} heads and {right} has {wanted}: "
+    "keys and values need the same number of heads.",
+    "mixed-dtype": "{left} is {got} and {right} is {wanted}: convert one, "
+    "for example with {right}.to({left}.dtype).",
+    "mixed-device": "{left} is on {got} and {right} is on {wanted}: "
+    "move one, for example with {right}.to({left}.device).",
+    "not-float": "{name} has dtype {got}: attention needs a floating type, "
+    "for example {name}.float().",
+    "mask-rank-3": "mask has 3 dimensions {shape}, which can be read per batch or per head: "
+    "write mask[:, None] for (B, 1, S, T) or mask[None] for (1, h, S, T).",
+    "mask-rank": "mask has {rank} dimensions {shape}: give 2 (S, T) or 4 (B, h, S, T).",
+    "mask-shape": "mask has shape {shape}, which does not fit the scores {wanted}: "
+    "each of its sizes must be equal or 1, and the last one exactly T = {T}.",
+    "mask-type": "mask has dtype {got}: give bool (True = may attend) or a float that is added.",
+    "window": "window is {got}: give two whole numbers (left, right), each at least -1.",
+    "causal": "causal is {got}: give True, False or 'bottom-right'.",
+    "past-pair": "{given} is given without {missing}: a past needs both its keys and its values.",
+    "softcap": "softcap is {got}: give a number above 0, or None for no cap.",
+    "no-symbol": "this trace has no step {got}: it has {known}.",
+    "no-cell": "{symbol} has shape {shape}, so there is no element {index}.",
+    "edit-symbol": "{got} cannot be edited: only the inputs {known} can.",
+    "edit-cell": "{symbol} has shape {shape}, so its element {index} cannot be edited.",
+    "lengths": "lengths are {got}: give one whole number from 0 to T = {T} for each of "
+    "{B} samples.",
+    "hidden": "the hidden pair {got} lies outside the scores {S} × {T}.",
+    "target-length": "the sentence has {got} tokens, but at most {most} fit: shorten it.",
+    "link-value": "{name} = {got} in the link cannot be read, so the default is used.",
+    "file": "{name} is not a trace saved by this program: {reason}.",
+    "blind": "{count} of {rows} queries may see no key, first {index}: "
+    "their weights and output are 0.",
+    "nan": "NaN first stands in {symbol} at {index}.",
+    "overflow": "{symbol} passes the range of {dtype} at {index} and became infinite.",
+    "mask-looks-boolean": "the float mask holds only 0 and 1 and is added as it is: "
+    "if 1 was meant as 'may attend', convert it with mask.bool().",
+}
+
+
+class InputError(ValueError):
+    """An input that does not fit. `id` names the sentence, `facts` fill its gaps.
+
+    Pages translate `SENTENCES[error.id]` and fill in `error.facts`; `str(error)` is the English one.
+    """
+
+    def __init__(self, id: str, **facts):
+        self.id, self.facts = id, facts
+        super().__init__(SENTENCES[id].format(**facts))
+
+    def __reduce__(self):
+        return _rebuild, (self.id, self.facts)
+
+
+class Notice(InputError):
+    """Something a reader should know about a trace that was computed all the same."""
+
+
+def _rebuild(id, facts):
+    return InputError(id, **facts)
+
+
+def require(condition, id: str, **facts) -> None:
+    """Raise `InputError(id, **facts)` unless the condition holds."""
+    if not condition:
+        raise InputError(id, **facts)

@@ -1,0 +1,693 @@
+"""The vocabulary: each op computes, explains one cell, and states its formula, code and cost.
+
+An op never sees symbols of its own; a step (see `recipes`) says what it reads and what it makes.
+Axes are named: `"B h S d_k"`, a composite axis is `"h·d_k"`. An axis of size 1 broadcasts.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import ClassVar
+
+import torch
+
+from core.numbers import factor as as_factor
+from core.numbers import write
+
+
+@dataclass(frozen=True)
+class Source:
+    """One input cell that an output cell was made from."""
+
+    symbol: str
+    index: tuple[int, ...]
+    value: float
+
+
+@dataclass(frozen=True)
+class Term:
+    """One summand of a cell's arithmetic: the cells it reads, and the number it contributes."""
+
+    sources: tuple[Source, ...]
+    value: float
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The arithmetic of one element.
+
+    `terms` are what is added (for softmax: the exponentials, own key first in `own`), `total` is
+    their result in float64, `value` the element the engine holds, `text` the arithmetic in words
+    of mathematics only.
+    """
+
+    symbol: str
+    index: tuple[int, ...]
+    value: float
+    terms: tuple[Term, ...]
+    total: float
+    text: str
+
+
+def axes(dims: str) -> list[list[str]]:
+    """Split named dims into axes of atoms.
+
+    >>> axes("B S h·d_k")
+    [['B'], ['S'], ['h', 'd_k']]
+    """
+    return [axis.split("·") for axis in dims.split()]
+
+
+def tex(symbol: str) -> str:
+    """Write a symbol in LaTeX.
+
+    >>> tex("W_Q"), tex("scores"), tex("Q_heads")
+    ('W_Q', '\\\\mathrm{scores}', 'Q_{\\\\mathrm{heads}}')
+    """
+    head, _, tail = symbol.partition("_")
+    if len(head) > 1:
+        name = symbol.replace("_", r"\_")
+        return rf"\mathrm{{{name}}}"
+    if len(tail) > 1:
+        tail = rf"{{\mathrm{{{tail}}}}}"
+    return f"{head}_{tail}" if tail else head
+
+
+def broadcast(index, shape) -> tuple[int, ...]:
+    """The cell of a smaller tensor under `index`, aligned from the right; size 1 is always at 0.
+
+    >>> broadcast((1, 2, 3), (2, 1, 4)), broadcast((1, 2, 3), (4,))
+    ((1, 0, 3), (3,))
+    """
+    index = tuple(index)[len(index) - len(shape) :]
+    return tuple(0 if size == 1 else i for i, size in zip(index, shape, strict=True))
+
+
+def _number(tensor, index) -> float:
+    return float(tensor[tuple(index)])
+
+
+@dataclass(frozen=True)
+class Op:
+    """One kind of tensor operation. `local`: each row of the result needs only that row."""
+
+    kind: ClassVar[str] = ""
+    local: ClassVar[bool] = False
+    effect: ClassVar[str] = "computes"  # computes | views | copies
+
+    def compute(self, *inputs, out=None):
+        raise NotImplementedError
+
+    def cell(self, inputs, in_dims, out_dims, index) -> tuple[list[Term], float, str]:
+        raise NotImplementedError
+
+    def latex(self, reads, sizes) -> str:
+        raise NotImplementedError
+
+    def code(self, symbol, reads, dims, tensor) -> str:
+        raise NotImplementedError
+
+    def flops(self, sizes, in_dims, out_dims) -> int:
+        return 0
+
+    def describe(self, in_dims, out_dims, sizes) -> dict:
+        """What the browser needs to redo the arithmetic of a cell."""
+        return {"kind": self.kind}
+
+    def equation(self, reads) -> list[dict]:
+        """Operands and operators in reading order."""
+        return [{"symbol": read} for read in reads]
+
+    def save(self) -> dict:
+        """Plain data from which `load` makes an equal op."""
+        return {"kind": self.kind} | {f.name: getattr(self, f.name) for f in fields(self)}
+
+    def settle(self, *inputs, out=None):
+        """Compute, and say which form of this op the numbers needed (see `Softmax`)."""
+        return self, self.compute(*inputs, out=out)
+
+
+def volume(dims: str, sizes: dict[str, int]) -> int:
+    """Number of elements of a tensor with these named dims."""
+    return math.prod(sizes[atom] for axis in axes(dims) for atom in axis)
+
+
+@dataclass(frozen=True)
+class Given(Op):
+    """A tensor that is handed in. `lines` is the code that makes it, if it can be made again."""
+
+    kind: ClassVar[str] = "given"
+    lines: str = ""
+
+    def cell(self, inputs, in_dims, out_dims, index):
+        return [], math.nan, ""
+
+    def latex(self, reads, sizes):
+        return ""
+
+    def code(self, symbol, reads, dims, tensor):
+        if self.lines:
+            return f"{symbol} = {self.lines}"
+        read = f'given["{symbol}"]'
+        if tensor.is_contiguous() or 0 in tensor.stride():
+            return f"{symbol} = {read}"
+        layout = f"{tuple(tensor.shape)}, {tensor.stride()}, dtype={tensor.dtype}"
+        return f"{symbol} = torch.empty_strided({layout}).copy_({read})"
+
+
+@dataclass(frozen=True)
+class Contract(Op):
+    """A product summed over the last axis of the first operand: X (S, H) times W (H, d_k)."""
+
+    kind: ClassVar[str] = "contract"
+
+    def compute(self, a, b, out=None):
+        return torch.matmul(a, b, out=out)
+
+    @staticmethod
+    def operands(out):
+        """Index of both operands, all but the summed axis, for the output index `out`."""
+        *lead, i, j = out
+        return lambda k: ((*lead, i, k), (*lead, k, j))
+
+    def cell(self, inputs, in_dims, out_dims, index):
+        (left, a), (right, b) = inputs[:2]
+        at, terms = self.operands(index), []
+        for k in range(a.shape[-1]):
+            i, j = at(k)
+            i, j = broadcast(i, a.shape), broadcast(j, b.shape)
+            sources = (Source(left, i, _number(a, i)), Source(right, j, _number(b, j)))
+            terms.append(Term(sources, sources[0].value * sources[1].value))
+        total = math.fsum(t.value for t in terms) if _finite(terms) else sum(t.value for t in terms)
+        return terms, total, _sum_of_products(terms)
+
+    def latex(self, reads, sizes):
+        return rf"{tex(reads[0])} \, {tex(reads[1])}"
+
+    def code(self, symbol, reads, dims, tensor):
+        return f"{symbol} = {reads[0]} @ {reads[1]}"
+
+    def flops(self, sizes, in_dims, out_dims):
+        return 2 * volume(in_dims[0].split()[-1], sizes) * volume(out_dims, sizes)
+
+    def describe(self, in_dims, out_dims, sizes):
+        # Names of their own: in self-attention rows and columns of the scores are both called S.
+        kept = [f"{axis}#{i}" for i, axis in enumerate(out_dims.split())]
+        left, right = (list(index) for index in self.operands(kept)("sum"))
+        rank = len(in_dims[1].split())
+        return {"kind": "contract", "in": [left, right[-rank:]], "out": kept, "sum": ["sum"]}
+
+    def equation(self, reads):
+        return [{"symbol": reads[0]}, {"operator": "@"}, {"symbol": reads[1]}]
+
+
+@dataclass(frozen=True)
+class Compare(Contract):
+    """The contraction Q·Kᵀ: both operands keep the summed axis last."""
+
+    @staticmethod
+    def operands(out):
+        *lead, i, j = out
+        return lambda k: ((*lead, i, k), (*lead, j, k))
+
+    def compute(self, a, b, out=None):
+        return torch.matmul(a, b.transpose(-2, -1), out=out)
+
+    def latex(self, reads, sizes):
+        return rf"{tex(reads[0])} \, {tex(reads[1])}^\top"
+
+    def code(self, symbol, reads, dims, tensor):
+        return f"{symbol} = {reads[0]} @ {reads[1]}.transpose(-2, -1)"
+
+    def equation(self, reads):
+        return [
+            {"symbol": reads[0]},
+            {"operator": "@"},
+            {"symbol": reads[1], "transpose": True},
+        ]
+
+    def save(self):
+        return {"kind": "compare"}
+
+
+def _finite(terms) -> bool:
+    return all(math.isfinite(term.value) for term in terms)
+
+
+def _sum_of_products(terms, most: int = 8) -> str:
+    written = ["·".join(as_factor(s.value) for s in term.sources) for term in terms]
+    if len(written) > most:
+        written = [*written[:3], f"… ({len(written) - 4})", written[-1]]
+    return " + ".join(written)
+
+
+@dataclass(frozen=True)
+class Rearrange(Op):
+    """Names change their axis, no number changes. Subclasses say which torch call does it."""
+
+    kind: ClassVar[str] = "gather"
+
+    def pattern(self, in_dims: str, out_dims: str):
+        """Axes of atoms before and after; equal atoms mean equal positions."""
+        return axes(in_dims), axes(out_dims)
+
+    def origin(self, shape, in_dims, out_dims, index, out_shape) -> tuple[int, ...]:
+        """The input cell that an output cell was taken from."""
+        before, after = self.pattern(in_dims, out_dims)
+        sizes = self._atom_sizes(before, shape) | self._atom_sizes(after, out_shape)
+        sizes = self._solve(before, shape, self._solve(after, out_shape, sizes))
+        position = {}
+        for axis, i in zip(after, index, strict=True):
+            for atom in reversed(axis):
+                i, position[atom] = divmod(i, sizes[atom])
+        result = []
+        for axis in before:
+            i = 0
+            for atom in axis:
+                i = i * sizes[atom] + position[atom]
+            result.append(i)
+        return tuple(result)
+
+    @staticmethod
+    def _atom_sizes(pattern, shape):
+        return {axis[0]: n for axis, n in zip(pattern, shape, strict=True) if len(axis) == 1}
+
+    @staticmethod
+    def _solve(pattern, shape, sizes):
+        """Find the one unknown atom of a composite axis (the r of g·r) from its length."""
+        sizes = dict(sizes)
+        for axis, n in zip(pattern, shape, strict=True):
+            unknown = [atom for atom in axis if atom not in sizes]
+            if unknown:
+                sizes[unknown[0]] = n // math.prod(sizes[a] for a in axis if a in sizes)
+        return sizes
+
+    def cell(self, inputs, in_dims, out_dims, index):
+        ((symbol, tensor), out_shape) = inputs[0], inputs[-1]
+        at = self.origin(tensor.shape, in_dims[0], out_dims, index, out_shape)
+        value = _number(tensor, at)
+        return [Term((Source(symbol, at, value),), value)], value, f"{symbol}{list(at)}"
+
+    def describe(self, in_dims, out_dims, sizes):
+        before, after = self.pattern(in_dims[0], out_dims)
+        atoms = {atom for axis in before + after for atom in axis}
+        return {
+            "kind": self.kind,
+            "in": before,
+            "out": after,
+            "sizes": {atom: sizes[atom] for atom in sorted(atoms)},
+        }
+
+    def equation(self, reads):
+        return [{"symbol": reads[0]}, {"operator": "→"}]
+
+
+@dataclass(frozen=True)
+class Split(Rearrange):
+    """(S, h·d_k) → (S, h, d_k): the same memory read with one axis more."""
+
+    effect: ClassVar[str] = "views"
+    heads: int = 1
+
+    def compute(self, x, out=None):
+        return x.view(*x.shape[:-1], self.heads, x.shape[-1] // self.heads)
+
+    def latex(self, reads, sizes):
+        return rf"\mathrm{{view}}({tex(reads[0])})"
+
+    def code(self, symbol, reads, dims, tensor):
+        return f"{symbol} = {reads[0]}.view({', '.join(dims.split())})"
+
+    def save(self):
+        return {"kind": "split", "heads": self.heads}
+
+
+@dataclass(frozen=True)
+class Swap(Rearrange):
+    """(S, h, d) ↔ (h, S, d): two axes trade places, the memory stays."""
+
+    effect: ClassVar[str] = "views"
+
+    def compute(self, x, out=None):
+        return x.transpose(-3, -2)
+
+    def latex(self, reads, sizes):
+        return rf"\mathrm{{transpose}}({tex(reads[0])})"
+
+    def code(self, symbol, reads, dims, tensor):
+        return f"{symbol} = {reads[0]}.transpose(-3, -2)"
+
+    def save(self):
+        return {"kind": "swap"}
+
+
+@dataclass(frozen=True)
+class Merge(Rearrange):
+    """(S, h, d_v) → (S, h·d_v): heads side by side again; copies when the memory is out of order."""
+
+    effect: ClassVar[str] = "copies"
+
+    def compute(self, x, out=None):
+        return x.reshape(*x.shape[:-2], -1)
+
+    def latex(self, reads, sizes):
+        return rf"\mathrm{{reshape}}({tex(reads[0])})"
+
+    def code(self, symbol, reads, dims, tensor):
+        sides = ", ".join(axis.replace("·", " * ") for axis in dims.split())
+        return f"{symbol} = {reads[0]}.reshape({sides})"
+
+    def save(self):
+        return {"kind": "merge"}
+
+
+@dataclass(frozen=True)
+class Repeat(Rearrange):
+    """(g, T, d) → (h, T, d): each key/value head serves h / g query heads in a row."""
+
+    effect: ClassVar[str] = "copies"
+    times: int = 1
+
+    def pattern(self, in_dims, out_dims):
+        before, after = axes(in_dims), axes(out_dims)
+        return before, [["g", "r"] if axis == ["h"] else axis for axis in after]
+
+    def compute(self, x, out=None):
+        return x.repeat_interleave(self.times, dim=-3)
+
+    def latex(self, reads, sizes):
+        return rf"\mathrm{{repeat}}_{{h/g={self.times}}}({tex(reads[0])})"
+
+    def code(self, symbol, reads, dims, tensor):
+        return f"{symbol} = {reads[0]}.repeat_interleave(h // g, dim=-3)"
+
+    def save(self):
+        return {"kind": "repeat", "times": self.times}
+
+
+@dataclass(frozen=True)
+class Concat(Op):
+    """The past, then the new: rows joined along the source axis (second to last)."""
+
+    kind: ClassVar[str] = "concat"
+    effect: ClassVar[str] = "copies"
+
+    def compute(self, past, new, out=None):
+        return torch.cat((past, new), dim=-2)
+
+    def cell(self, inputs, in_dims, out_dims, index):
+        past = inputs[0][1].shape[-2]
+        row = index[-2]
+        symbol, tensor = inputs[0] if row < past else inputs[1]
+        at = (*index[:-2], row if row < past else row - past, index[-1])
+        value = _number(tensor, at)
+        return [Term((Source(symbol, at, value),), value)], value, f"{symbol}{list(at)}"
+
+    def latex(self, reads, sizes):
+        return rf"\mathrm{{cat}}({tex(reads[0])},\, {tex(reads[1])})"
+
+    def code(self, symbol, reads, dims, tensor):
+        return f"{symbol} = torch.cat(({reads[0]}, {reads[1]}), dim=-2)"
+
+    def describe(self, in_dims, out_dims, sizes):
+        return {"kind": self.kind, "axis": -2}
+
+    def equation(self, reads):
+        return [{"symbol": reads[0]}, {"operator": "⧺"}, {"symbol": reads[1]}]
+
+
+@dataclass(frozen=True)
+class Pointwise(Op):
+    """An op whose result cell needs the same cell of its first input only."""
+
+    local: ClassVar[bool] = True
+    per_element: ClassVar[int] = 1
+
+    def flops(self, sizes, in_dims, out_dims):
+        return self.per_element * volume(out_dims, sizes)
+
+
+@dataclass(frozen=True)
+class Scale(Pointwise):
+    """x · factor. `root` is set where the factor is 1/√d_k, so that the formula can say so."""
+
+    kind: ClassVar[str] = "scale"
+    factor: float = 1.0
+    root: int = 0
+    half: bool = False  # the square root of the usual factor, applied to q and to k
+
+    def compute(self, x, out=None):
+        return torch.mul(x, self.factor, out=out)
+
+    def cell(self, inputs, in_dims, out_dims, index):
+        symbol, tensor = inputs[0]
+        x = _number(tensor, index)
+        term = Term((Source(symbol, tuple(index), x),), x * self.factor)
+        shown = f"{write(x)} / √{self.root}" if self._plain() else f"{write(x)}·{self._text()}"
+        return [term], term.value, shown
+
+    def _plain(self):
+        return self.root and not self.half
+
+    def _text(self):
+        return f"1/⁴√{self.root}" if self.root else as_factor(self.factor)
+
+    def latex(self, reads, sizes):
+        if self._plain():
+            return rf"\frac{{{tex(reads[0])}}}{{\sqrt{{d_k}}}}"
+        by = r"d_k^{-1/4}" if self.root else write(self.factor).replace("−", "-")
+        return rf"{tex(reads[0])} \cdot {by}"
+
+    def code(self, symbol, reads, dims, tensor):
+        if not self.root:
+            return f"{symbol} = {reads[0]} * {self.factor!r}"
+        by = "d_k ** -0.25" if self.half else "d_k ** -0.5"
+        return f"{symbol} = {reads[0]} * {by}"
+
+    def describe(self, in_dims, out_dims, sizes):
+        shown = f"1/√{self.root}" if self._plain() else self._text()
+        return {"kind": self.kind, "factor": self.factor, "tex": shown}
+
+    def equation(self, reads):
+        sign = f"÷ √{self.root}" if self._plain() else f"× {self._text()}"
+        return [{"symbol": reads[0]}, {"operator": sign}]
+
+
+@dataclass(frozen=True)
+class Softcap(Pointwise):
+    """cap · tanh(x / cap): large scores are bent towards ±cap, small ones hardly move."""
+
+    kind: ClassVar[str] = "softcap"
+    per_element: ClassVar[int] = 3
+    cap: float = 50.0
+
+    def compute(self, x, out=None):
+        return torch.mul(torch.tanh(torch.div(x, self.cap, out=out), out=out), self.cap, out=out)
+
+    def cell(self, inputs, in_dims, out_dims, index):
+        symbol, tensor = inputs[0]
+        x = _number(tensor, index)
+        value = self.cap * math.tanh(x / self.cap)
+        term = Term((Source(symbol, tuple(index), x),), value)
+        cap = write(self.cap)
+        return [term], value, f"{cap}·tanh({write(x)} / {cap})"
+
+    def latex(self, reads, sizes):
+        cap = write(self.cap)
+        return rf"{cap} \tanh\left(\frac{{{tex(reads[0])}}}{{{cap}}}\right)"
+
+    def code(self, symbol, reads, dims, tensor):
+        return f"{symbol} = torch.tanh({reads[0]} / {self.cap!r}) * {self.cap!r}"
+
+    def describe(self, in_dims, out_dims, sizes):
+        return {"kind": self.kind, "cap": self.cap}
+
+    def equation(self, reads):
+        return [{"operator": "softcap"}, {"symbol": reads[0]}]
+
+
+@dataclass(frozen=True)
+class Bias(Pointwise):
+    """x + bias: a float mask is added to the scores."""
+
+    kind: ClassVar[str] = "bias"
+
+    def compute(self, x, bias, out=None):
+        return torch.add(x, bias, out=out)
+
+    def cell(self, inputs, in_dims, out_dims, index):
+        (symbol, tensor), (name, bias) = inputs[:2]
+        at = broadcast(index, bias.shape)
+        terms = [Term((Source(symbol, tuple(index), x),), x) for x in [_number(tensor, index)]] + [
+            Term((Source(name, at, b),), b) for b in [_number(bias, at)]
+        ]
+        total = terms[0].value + terms[1].value
+        return terms, total, f"{write(terms[0].value)} + {as_factor(terms[1].value)}"
+
+    def latex(self, reads, sizes):
+        return rf"{tex(reads[0])} + {tex(reads[1])}"
+
+    def code(self, symbol, reads, dims, tensor):
+        return f"{symbol} = {reads[0]} + {reads[1]}"
+
+    def equation(self, reads):
+        return [{"symbol": reads[0]}, {"operator": "+"}, {"symbol": reads[1]}]
+
+
+@dataclass(frozen=True)
+class Mask(Pointwise):
+    """Where the mask is True the score stays, elsewhere it becomes −∞."""
+
+    kind: ClassVar[str] = "mask"
+    per_element: ClassVar[int] = 0  # a choice, not arithmetic
+
+    def compute(self, x, mask, out=None):
+        hidden = torch.full((), -math.inf, dtype=x.dtype, device=x.device)
+        return torch.where(mask, x, hidden, out=out)
+
+    def cell(self, inputs, in_dims, out_dims, index):
+        (symbol, tensor), (name, mask) = inputs[:2]
+        at = broadcast(index, mask.shape)
+        x, seen = _number(tensor, index), bool(mask[at])
+        value = x if seen else -math.inf
+        sources = (Source(symbol, tuple(index), x), Source(name, at, float(seen)))
+        return [Term(sources, value)], value, f"{name}{list(at)} = {seen}"
+
+    def latex(self, reads, sizes):
+        return (
+            rf"\begin{{cases}} {tex(reads[0])} & {tex(reads[1])} \\"
+            r" -\infty & \text{otherwise} \end{cases}"
+        )
+
+    def code(self, symbol, reads, dims, tensor):
+        return f"{symbol} = {reads[0]}.masked_fill(~{reads[1]}, -torch.inf)"
+
+    def equation(self, reads):
+        return [{"symbol": reads[0]}, {"operator": "⊙"}, {"symbol": reads[1]}]
+
+
+@dataclass(frozen=True)
+class Softmax(Op):
+    """exp(x) / Σ exp(x) over the last axis, in `dtype` if one is named, and back.
+
+    `guard="blind"` gives a row of only −∞ the weights 0; `guard="infinite"` lets entries that
+    overflowed to +∞ share a row evenly, which is the limit of softmax there. Plain softmax would
+    give NaN in both cases. `settle` picks the guard that the numbers at hand need.
+    """
+
+    kind: ClassVar[str] = "softmax"
+    local: ClassVar[bool] = False
+    dtype: str = ""
+    guard: str = ""
+
+    def settle(self, x, out=None):
+        result = self.compute(x, out=out)
+        # Both troubles make a whole row NaN, so its first column tells.
+        if self.guard or not bool(result[..., 0].isnan().any()):
+            return self, result
+        top = x.amax(dim=-1)
+        guard = "blind" if bool((top == -math.inf).any()) else ""
+        guard = "infinite" if bool((top == math.inf).any()) else guard
+        op = Softmax(self.dtype, guard)
+        return (op, op.compute(x, out=out)) if guard else (op, result)
+
+    def compute(self, x, out=None):
+        kept = x.dtype
+        if self.dtype:
+            x = x.to(getattr(torch, self.dtype))
+        if self.guard == "infinite":
+            infinite = x == math.inf
+            reached = infinite.any(-1, keepdim=True)
+            even = torch.where(infinite, 0.0, -math.inf).to(x.dtype)
+            x = torch.where(reached, even, x)
+        if self.guard:
+            blind = (x == -math.inf).all(-1, keepdim=True)
+            result = x.masked_fill(blind, 0.0).softmax(-1).masked_fill(blind, 0.0)
+        else:
+            result = torch.softmax(x, -1, out=out if x.dtype == kept else None)
+        result = result.to(kept)
+        return result if out is None or result is out else out.copy_(result)
+
+    def cell(self, inputs, in_dims, out_dims, index):
+        symbol, tensor = inputs[0]
+        row = [float(x) for x in tensor[tuple(index[:-1])]]
+        top = max(row)
+        if top == -math.inf:
+            return [], 0.0, "0"
+        if top == math.inf:
+            row = [0.0 if x == math.inf else -math.inf for x in row]
+            top = 0.0
+        terms = [
+            Term((Source(symbol, (*index[:-1], j), float(tensor[(*index[:-1], j)])),), e)
+            for j, x in enumerate(row)
+            for e in [math.exp(x - top)]
+        ]
+        own = index[-1]
+        total = terms[own].value / math.fsum(t.value for t in terms)
+        return terms, total, _shares(row, own)
+
+    def latex(self, reads, sizes):
+        return rf"\mathrm{{softmax}}({tex(reads[0])})"
+
+    def code(self, symbol, reads, dims, tensor):
+        lines, x = [], reads[0]
+        if self.dtype:
+            lines.append(f"wide = {x}.to(torch.{self.dtype})")
+            x = "wide"
+        if self.guard == "infinite":
+            lines.append(f"even = torch.where({x} == torch.inf, 0.0, -torch.inf).to({x}.dtype)")
+            reached = f"({x} == torch.inf).any(-1, keepdim=True)"
+            lines.append(f"reached = torch.where({reached}, even, {x})")
+            x = "reached"
+        if self.guard:
+            lines.append(f"blind = ({x} == -torch.inf).all(-1, keepdim=True)")
+            made = f"{x}.masked_fill(blind, 0.0).softmax(-1).masked_fill(blind, 0.0)"
+        else:
+            made = f"{x}.softmax(-1)"
+        back = f".to({reads[0]}.dtype)" if self.dtype else ""
+        return "\n".join([*lines, f"{symbol} = {made}{back}"])
+
+    def flops(self, sizes, in_dims, out_dims):
+        return 5 * volume(out_dims, sizes)  # largest, subtract, exp, add, divide
+
+    def describe(self, in_dims, out_dims, sizes):
+        return {"kind": self.kind, "axis": -1}
+
+    def equation(self, reads):
+        return [{"operator": "softmax"}, {"symbol": reads[0]}]
+
+
+def _shares(row, own, most: int = 6) -> str:
+    written = [f"e^{as_factor(x)}" if x < 0 else f"e^{write(x)}" for x in row]
+    shown = written
+    if len(written) > most:
+        shown = [*written[:3], f"… ({len(written) - 4})", written[-1]]
+    return f"{written[own]} / ({' + '.join(shown)})"
+
+
+_KINDS = {
+    "given": Given,
+    "contract": Contract,
+    "compare": Compare,
+    "split": Split,
+    "swap": Swap,
+    "merge": Merge,
+    "repeat": Repeat,
+    "concat": Concat,
+    "scale": Scale,
+    "softcap": Softcap,
+    "bias": Bias,
+    "mask": Mask,
+    "softmax": Softmax,
+}
+
+
+def load(saved: dict) -> Op:
+    """Make an op again from what `save` wrote.
+
+    >>> load(Scale(0.5, root=4).save()) == Scale(0.5, root=4)
+    True
+    """
+    saved = dict(saved)
+    return _KINDS[saved.pop("kind")](**saved)

@@ -1,0 +1,218 @@
+"""Attention variants, each a list of steps over the vocabulary of `ops`.
+
+A step names what it makes, from what, with which named dims. Steps hold no numbers and no tensors:
+`trace.run` computes them in this order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from core import ops
+
+STAGES = ("input", "project", "split", "compare", "scale", "mask", "normalise", "mix", "merge")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One record: the symbol made, the op, what it reads, its named dims, stage and text id."""
+
+    symbol: str
+    op: ops.Op
+    reads: tuple[str, ...]
+    dims: str
+    stage: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What decides which steps there are.
+
+    `lead`: "B" with a batch axis, else "". `h`, `g`: heads, 0 for no head axis. `source`: the name
+    of the keys' axis, "S" where queries and keys are the same positions. `asker`, `result`: names
+    of the width of the queries' sequence and of the projection. `bias`, `mask`: their named dims.
+    """
+
+    lead: str = ""
+    h: int = 0
+    g: int = 0
+    source: str = "T"
+    asker: str = "H"
+    result: str = "H"
+    past: bool = False
+    scale: float = 1.0
+    root: int = 0
+    softcap: float | None = None
+    bias: str = ""
+    mask: str = ""
+    mask_lines: str = ""
+    softmax_dtype: str | None = None
+    prescaled: bool = False
+
+
+def _join(*names: str) -> str:
+    return " ".join(name for name in names if name)
+
+
+def given(symbol: str, dims: str, lines: str = "", text: str = "") -> Step:
+    """A step that hands a tensor in."""
+    return Step(symbol, ops.Given(lines), (), dims, "input", text or symbol)
+
+
+def project(symbol: str, source: str, row: str, inner: str, width: str, plan: Plan, lines: str):
+    """W and its product: Q = X·W_Q."""
+    weight = f"W_{symbol}"
+    dims = _join(plan.lead, row, width)
+    return [
+        given(weight, f"{inner} {width}", lines),
+        Step(symbol, ops.Contract(), (source, weight), dims, "project", symbol),
+    ]
+
+
+def split(symbol: str, row: str, heads: str, width: str, plan: Plan):
+    """(S, h·d) → (S, h, d) → (h, S, d): two steps that move nothing in memory."""
+    apart, ready = f"{symbol}_split", f"{symbol}_heads"
+    before = _join(plan.lead, row, heads, width)
+    after = _join(plan.lead, heads, row, width)
+    count = plan.h if heads == "h" else plan.g
+    return [
+        Step(apart, ops.Split(count), (symbol,), before, "split", "split"),
+        Step(ready, ops.Swap(), (apart,), after, "split", "heads"),
+    ]
+
+
+def repeat(symbol: str, source: str, width: str, plan: Plan) -> Step:
+    """Key/value heads repeated so that each query head finds its own."""
+    dims = _join(plan.lead, "h", plan.source, width)
+    return Step(symbol, ops.Repeat(plan.h // plan.g), (source,), dims, "split", "repeat")
+
+
+def past(symbol: str, width: str, plan: Plan) -> list[Step]:
+    """Keys (or values) of earlier tokens, then the new ones: K = cat(past_key, K_new)."""
+    earlier, new = "past_key" if symbol == "K" else "past_value", f"{symbol}_new"
+    head = _shared_head(plan)
+    return [
+        given(earlier, _join(plan.lead, head, "P", width), text="past"),
+        given(new, _join(plan.lead, head, "N", width), text="given"),
+        Step(
+            symbol,
+            ops.Concat(),
+            (earlier, new),
+            _join(plan.lead, head, "T", width),
+            "input",
+            "past",
+        ),
+    ]
+
+
+def _shared_head(plan: Plan) -> str:
+    """The name of the key/value heads' axis: h where every query head has its own."""
+    return "" if not plan.h else "h" if plan.g == plan.h else "g"
+
+
+def attend(plan: Plan) -> list[Step]:
+    """Attention over given queries, keys and values, (B, h, S, d_k) or (S, d_k)."""
+    steps = [given("Q", _join(plan.lead, "h" if plan.h else "", "S", "d_k"), text="given")]
+    for symbol, width in (("K", "d_k"), ("V", "d_v")):
+        dims = _join(plan.lead, _shared_head(plan), plan.source, width)
+        alone = [given(symbol, dims, text="given")]
+        steps += past(symbol, width, plan) if plan.past else alone
+    return steps + attention("Q", "K", "V", plan)
+
+
+def attention(query: str, key: str, value: str, plan: Plan) -> list[Step]:
+    """From queries, keys and values to the output: compare, scale, cap, bias, mask, share, mix."""
+    head = "h" if plan.h else ""
+    grid = _join(plan.lead, head, "S", plan.source)
+    steps = []
+    if plan.g != plan.h:
+        steps += [repeat("K_repeat", key, "d_k", plan), repeat("V_repeat", value, "d_v", plan)]
+        key, value = "K_repeat", "V_repeat"
+    steps.append(Step("scores", ops.Compare(), (query, key), grid, "compare", "scores"))
+    steps += _scaled(query, key, grid, head, plan) + _limited(grid, plan)
+    weights = Step(
+        "weights",
+        ops.Softmax(plan.softmax_dtype or ""),
+        (steps[-1].symbol,),
+        grid,
+        "normalise",
+        "weights",
+    )
+    mixed = _join(plan.lead, head, "S", "d_v")
+    output = Step("output", ops.Contract(), ("weights", value), mixed, "mix", "output")
+    return [*steps, weights, output]
+
+
+def _scaled(query, key, grid, head, plan: Plan) -> list[Step]:
+    """The scaled scores; in float16 q and k are scaled first, for q·k itself may pass 65,504."""
+    if not plan.prescaled:
+        scale = ops.Scale(plan.scale, plan.root)
+        return [Step("scaled", scale, ("scores",), grid, "scale", "scaled")]
+    half = ops.Scale(plan.scale**0.5, plan.root, half=True)
+    q, k = _join(plan.lead, head, "S", "d_k"), _join(plan.lead, head, plan.source, "d_k")
+    return [
+        Step("Q_prescaled", half, (query,), q, "scale", "prescaled"),
+        Step("K_prescaled", half, (key,), k, "scale", "prescaled"),
+        Step("scaled", ops.Compare(), ("Q_prescaled", "K_prescaled"), grid, "scale", "scaled"),
+    ]
+
+
+def _limited(grid, plan: Plan) -> list[Step]:
+    """Softcap, float mask and boolean mask, in this order, each only where it is used."""
+    last, steps = "scaled", []
+    if plan.softcap:
+        steps.append(Step("capped", ops.Softcap(plan.softcap), (last,), grid, "scale", "capped"))
+        last = "capped"
+    if plan.bias:
+        steps.append(given("bias", plan.bias))
+        steps.append(Step("biased", ops.Bias(), (last, "bias"), grid, "mask", "biased"))
+        last = "biased"
+    if plan.mask:
+        steps.append(given("mask", plan.mask, plan.mask_lines))
+        steps.append(Step("masked", ops.Mask(), (last, "mask"), grid, "mask", "masked"))
+    return steps
+
+
+def merge(plan: Plan) -> list[Step]:
+    """(h, S, d_v) → (S, h, d_v) → (S, h·d_v): the heads side by side again."""
+    apart = _join(plan.lead, "S", "h", "d_v")
+    whole = _join(plan.lead, "S", "h·d_v")
+    return [
+        Step("swapped", ops.Swap(), ("output",), apart, "merge", "swapped"),
+        Step("merged", ops.Merge(), ("swapped",), whole, "merge", "merged"),
+    ]
+
+
+def projected(plan: Plan, lines: dict[str, str], cross: bool = False) -> list[Step]:
+    """Self-attention from X, or cross-attention from Y (queries) and X, to the projection.
+
+    `lines` gives, per input symbol, the code that makes it ("" for none); with "W_O" in it the
+    result is projected.
+    """
+    asker = "Y" if cross else "X"
+    shared = _shared_head(plan)
+    steps = [given(asker, _join(plan.lead, "S", plan.asker), lines[asker])]
+    width = "h·d_k" if plan.h else "d_k"
+    steps += project("Q", asker, "S", plan.asker, width, plan, lines["W_Q"])
+    if cross:
+        steps.append(given("X", _join(plan.lead, plan.source, "H"), lines["X"]))
+    for name, width in (("K", "d_k"), ("V", "d_v")):
+        width = f"{shared}·{width}" if plan.h else width
+        steps += project(name, "X", plan.source, "H", width, plan, lines[f"W_{name}"])
+    if plan.h:
+        steps += split("Q", "S", "h", "d_k", plan)
+        steps += split("K", plan.source, shared, "d_k", plan)
+        steps += split("V", plan.source, shared, "d_v", plan)
+        steps += attention("Q_heads", "K_heads", "V_heads", plan) + merge(plan)
+    else:
+        steps += attention("Q", "K", "V", plan)
+    if "W_O" not in lines:
+        return steps
+    last, inner = ("merged", "h·d_v") if plan.h else ("output", "d_v")
+    dims = _join(plan.lead, "S", plan.result)
+    return [
+        *steps,
+        given("W_O", f"{inner} {plan.result}", lines["W_O"]),
+        Step("projected", ops.Contract(), (last, "W_O"), dims, "merge", "projected"),
+    ]

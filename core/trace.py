@@ -1,0 +1,378 @@
+"""Run a recipe and keep everything: values, shape, strides, shared storage, arithmetic, gradient.
+
+Tensors of more than STORED elements that a pointwise op made (scaled, masked scores) are not kept:
+the same op makes the same bits again when they are asked for. It is what makes a trace with every
+intermediate cheaper than eager code that stores them all.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from core import ops
+from core.errors import InputError, Notice, require
+from core.recipes import Step
+
+STORED = 1 << 20
+SLAB = 1 << 18  # elements worked on at once: a slab and its scratch stay in the cache
+
+
+@dataclass(frozen=True)
+class TracedStep:
+    """A step of a recipe together with what came of it."""
+
+    step: Step
+    trace: Trace
+
+    symbol = property(lambda self: self.step.symbol)
+    op = property(lambda self: self.step.op)
+    reads = property(lambda self: self.step.reads)
+    dims = property(lambda self: self.step.dims)
+    stage = property(lambda self: self.step.stage)
+    text = property(lambda self: self.step.text)
+
+    @property
+    def tensor(self) -> torch.Tensor:
+        """The values; made again on each call where the trace does not store them."""
+        return self.trace[self.symbol]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.trace.shape(self.symbol)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Elements to skip in storage per step along each axis."""
+        stored = self.trace.stored.get(self.symbol)
+        return tuple(stored.stride()) if stored is not None else _dense(self.shape)
+
+    @property
+    def shares(self) -> str | None:
+        """The symbol read whose storage this tensor shares, told by the storage's address."""
+        mine = self.trace.stored.get(self.symbol)
+        for read in self.reads if mine is not None else ():
+            theirs = self.trace.stored.get(read)
+            if theirs is not None and _address(theirs) == _address(mine):
+                return read
+        return None
+
+    @property
+    def latex(self) -> str:
+        """The formula, for example `Q = X \\, W_Q`."""
+        formula = self.op.latex(self.reads, self.trace.sizes)
+        name = ops.tex(self.symbol)
+        return f"{name} = {formula}" if formula else name
+
+    @property
+    def code(self) -> str:
+        """The line or lines of PyTorch that make this tensor, bit for bit."""
+        stored = self.trace.stored.get(self.symbol)
+        return self.op.code(self.symbol, self.reads, self.dims, stored)
+
+    @property
+    def in_dims(self) -> list[str]:
+        return [self.trace.step(read).dims for read in self.reads]
+
+    @property
+    def flops(self) -> int:
+        """Floating-point operations: a multiply-add counts 2."""
+        return self.op.flops(self.trace.sizes, self.in_dims, self.dims)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of new memory this step takes in eager code; 0 for a view."""
+        if self.shares:
+            return 0
+        return math.prod(self.shape) * self.trace.element_size(self.symbol)
+
+    @property
+    def rule(self) -> dict:
+        """What the browser needs to redo a cell's arithmetic."""
+        return self.op.describe(self.in_dims, self.dims, self.trace.sizes)
+
+
+def _address(tensor):
+    return tensor.untyped_storage().data_ptr()
+
+
+def _dense(shape):
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size
+    return tuple(reversed(strides))
+
+
+class Trace(Mapping):
+    """Every intermediate of one attention computation, in order. Frozen; read by symbol.
+
+    `t["weights"]` is the tensor, `t.steps` the steps, `t.explain(symbol, index)` the arithmetic of
+    one element, `t.gradient(symbol, index)` its derivatives, `t.source()` a script that rebuilds
+    all of it, `t.notices` what a reader should know.
+    """
+
+    def __init__(self, steps: Sequence[Step], stored: dict, sizes: dict, dtype: torch.dtype):
+        self._records = {step.symbol: step for step in steps}
+        self.stored = MappingProxyType(dict(stored))
+        self.sizes = MappingProxyType(dict(sizes))
+        self.dtype = dtype
+        self.steps = tuple(TracedStep(step, self) for step in steps)
+
+    def __iter__(self):
+        return iter(self._records)
+
+    def __len__(self):
+        return len(self.steps)
+
+    def step(self, symbol: str) -> Step:
+        """The step that makes a symbol; InputError names the symbols there are."""
+        known = ", ".join(self._records)
+        require(symbol in self._records, "no-symbol", got=symbol, known=known)
+        return self._records[symbol]
+
+    def __contains__(self, symbol):
+        return symbol in self._records
+
+    def __getitem__(self, symbol: str) -> torch.Tensor:
+        step = self.step(symbol)
+        if symbol in self.stored:
+            return self.stored[symbol]
+        return step.op.compute(*(self[read] for read in step.reads))
+
+    def shape(self, symbol: str) -> tuple[int, ...]:
+        """The sizes of a tensor, without making it."""
+        if symbol in self.stored:
+            return tuple(self.stored[symbol].shape)
+        return self.shape(self.step(symbol).reads[0])  # pointwise: the shape of its first input
+
+    def element_size(self, symbol: str) -> int:
+        """Bytes of one element of a tensor."""
+        stored = self.stored.get(symbol)
+        return stored.element_size() if stored is not None else self.dtype.itemsize
+
+    def rows(self, symbol: str, lead: tuple[int, ...]) -> torch.Tensor:
+        """`self[symbol][lead]`, made again for these rows only where it is not stored."""
+        if symbol in self.stored:
+            return self.stored[symbol][lead]
+        step, shape = self.step(symbol), self.shape(symbol)
+        whole = tuple(lead) + (0,) * (len(shape) - len(lead))
+        parts = [self.rows(step.reads[0], lead)]
+        for read in step.reads[1:]:
+            other = self.stored[read]
+            at = ops.broadcast(whole, other.shape)
+            keep = len(lead) - (len(shape) - other.ndim)
+            parts.append(other[at[: max(keep, 0)]])
+        return step.op.compute(*parts)
+
+    def explain(self, symbol: str, index: Sequence[int]) -> ops.Cell:
+        """The arithmetic of one element: its terms, their sources, the text, the value.
+
+        `index` counts from 0, one number per axis; leading axes of size 1 may be left out.
+
+        >>> import core
+        >>> cell = core.run(core.AttentionConfig(S=4, H=6, d_k=3)).explain("Q", (0, 1))
+        >>> len(cell.terms), abs(cell.total - cell.value) < 1e-5
+        (6, True)
+        """
+        step, shape = self.step(symbol), self.shape(symbol)
+        index = self._whole(symbol, index)
+        value = float(self.rows(symbol, index))
+        if isinstance(step.op, ops.Given):
+            return ops.Cell(symbol, index, value, (), value, ops.write(value))
+        inputs = [(read, _Rows(self, read)) for read in step.reads]
+        dims = [self.step(read).dims for read in step.reads]
+        terms, total, text = step.op.cell([*inputs, shape], dims, step.dims, index)
+        text = f"{text} = {ops.write(value)}"
+        return ops.Cell(symbol, index, value, tuple(terms), total, text)
+
+    def _whole(self, symbol, index) -> tuple[int, ...]:
+        shape = self.shape(symbol)
+        index = tuple(int(i) for i in index)
+        missing = len(shape) - len(index)
+        if missing > 0 and all(size == 1 for size in shape[:missing]):
+            index = (0,) * missing + index
+        ok = len(index) == len(shape) and all(0 <= i < n for i, n in zip(index, shape, strict=True))
+        require(ok, "no-cell", symbol=symbol, shape=shape, index=index)
+        return index
+
+    def gradient(self, symbol: str, index: Sequence[int]) -> dict[str, torch.Tensor]:
+        """∂ element / ∂ every tensor it depends on, by autograd, each in its tensor's shape.
+
+        Tensors the element does not depend on get zeros; boolean masks are left out.
+        """
+        index = self._whole(symbol, index)
+        values = {}
+        with torch.enable_grad():
+            for step in self._records.values():
+                if isinstance(step.op, ops.Given):
+                    value = self.stored[step.symbol].detach()
+                    value = value.clone() if value.is_floating_point() else value
+                    values[step.symbol] = value.requires_grad_(value.is_floating_point())
+                else:
+                    values[step.symbol] = step.op.compute(*(values[r] for r in step.reads))
+            asked = {s: v for s, v in values.items() if v.requires_grad}
+            element = values[symbol][index]
+            found = torch.autograd.grad(element, list(asked.values()), allow_unused=True)
+        return {
+            s: torch.zeros_like(v) if d is None else d
+            for (s, v), d in zip(asked.items(), found, strict=True)
+        }
+
+    @functools.cached_property
+    def notices(self) -> tuple[Notice, ...]:
+        """What the numbers need said: queries that see nothing, NaN, overflow, odd masks."""
+        from core.notices import find
+
+        return find(self)
+
+    def source(self, path: str = "trace.safetensors") -> str:
+        """A PyTorch script that rebuilds every tensor of this trace, bit for bit on a CPU.
+
+        Self-contained where all inputs were seeded; else it reads them from the file that
+        `save(path)` wrote.
+        """
+        lines = ["import torch"]
+        if any(isinstance(s.op, ops.Given) and not s.op.lines for s in self.steps):
+            lines = ["from safetensors.torch import load_file", *lines]
+            lines += ["", f"given = load_file({path!r})"]
+        sizes = {k: v for k, v in self.sizes.items() if k.isidentifier()}
+        lines += ["", *(f"{name} = {size}" for name, size in sizes.items()), ""]
+        for step in self.steps:
+            lines.append(
+                f"{step.code}  # {_commented(step)}" if "\n" not in step.code else step.code
+            )
+        return "\n".join(lines) + "\n"
+
+    def save(self, path: str) -> None:
+        """Write inputs, stored intermediates and the recipe to one safetensors file."""
+        steps = [
+            [s.symbol, s.op.save(), list(s.reads), s.dims, s.stage, s.text]
+            for s in self._records.values()
+        ]
+        about = {"steps": steps, "sizes": dict(self.sizes), "dtype": str(self.dtype)[6:]}
+        # A view is made again from its base; safetensors refuses tensors that share memory.
+        kept = {s.symbol: s.tensor for s in self.steps if s.symbol in self.stored and not s.shares}
+        dense = {symbol: tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
+                 for symbol, tensor in kept.items()}  # fmt: skip
+        save_file(dense, path, metadata={"qkv_trace": json.dumps(about)})
+
+    @classmethod
+    def load(cls, path: str) -> Trace:
+        """Read what `save` wrote. Raises InputError if the file is not such a trace."""
+        try:
+            with safe_open(path, framework="pt") as file:
+                about = json.loads(file.metadata()["qkv_trace"])
+                kept = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            steps = [Step(s, ops.load(o), tuple(r), d, g, t) for s, o, r, d, g, t in about["steps"]]
+            stored = {}
+            for step in steps:
+                if step.symbol in kept:
+                    stored[step.symbol] = kept[step.symbol]
+                elif all(read in stored for read in step.reads) and not _derived(step, stored):
+                    stored[step.symbol] = step.op.compute(*(stored[r] for r in step.reads))
+            return cls(steps, stored, about["sizes"], getattr(torch, about["dtype"]))
+        except (SafetensorError, OSError, KeyError, TypeError, ValueError) as problem:
+            reason = type(problem).__name__
+            raise InputError("file", name=str(path), reason=reason) from problem
+
+
+class _Rows:
+    """Reads single elements and rows of a tensor that a trace may not store."""
+
+    def __init__(self, trace, symbol):
+        self.trace, self.symbol, self.shape = trace, symbol, trace.shape(symbol)
+        self.ndim = len(self.shape)
+
+    def __getitem__(self, index):
+        *lead, last = index if len(index) == self.ndim else (*index, None)
+        row = _row(self.trace, self.symbol, tuple(lead))
+        return row if last is None else row[last]
+
+
+def _row(trace, symbol, lead):
+    row = trace.rows(symbol, lead)
+    return row if row.ndim < 2 else row.reshape(-1)
+
+
+def _commented(step: TracedStep) -> str:
+    return f"({', '.join(step.dims.split())}) = {tuple(step.shape)}"
+
+
+def _derived(step: Step, stored) -> bool:
+    """Whether a step's result is made again on demand rather than kept."""
+    if not step.op.local:
+        return False
+    first = stored.get(step.reads[0])
+    return first is None or first.numel() > STORED
+
+
+@torch.no_grad()
+def run(steps: Sequence[Step], given: dict[str, torch.Tensor], sizes: dict[str, int]) -> Trace:
+    """Compute a recipe on tensors, in order, and keep every intermediate.
+
+    `given` holds a tensor for each Given step, `sizes` the size of each named dim.
+    """
+    records, stored, done = {s.symbol: s for s in steps}, {}, []
+    for step in steps:
+        if isinstance(step.op, ops.Given):
+            stored[step.symbol] = given[step.symbol].detach()
+        elif _derived(step, stored):
+            pass
+        elif all(read in stored for read in step.reads):
+            op, stored[step.symbol] = step.op.settle(*(stored[r] for r in step.reads))
+            step = replace(step, op=op)
+        else:
+            op, stored[step.symbol] = _by_slab(step, records, stored)
+            step = replace(step, op=op)
+        done.append(step)
+    dtype = next(t.dtype for t in stored.values() if t.is_floating_point())
+    return Trace(done, stored, sizes, dtype)
+
+
+def _by_slab(step: Step, records, stored):
+    """A row-wise op over a chain of pointwise ones, a few rows at a time, in one scratch."""
+    chain, read = [], step.reads[0]
+    while read not in stored:
+        chain.insert(0, records[read])
+        read = records[read].reads[0]
+    base = stored[read]
+    made, op = torch.empty_like(base, memory_format=torch.contiguous_format), step.op
+    *lead, S, T = base.shape
+    rows = max(1, SLAB // T)
+    scratch = base.new_empty(min(rows, S), T)
+    for at in _positions(lead):
+        for i in range(0, S, rows):
+            block = slice(i, min(i + rows, S))
+            x, out = base[(*at, block)], scratch[: block.stop - i]
+            for link in chain:
+                others = [_block(stored[r], at, block, base.ndim) for r in link.reads[1:]]
+                x = link.op.compute(x, *others, out=out)
+            op, _ = op.settle(x, out=made[(*at, block)])
+    return op, made
+
+
+def _positions(lead):
+    """Every index over the leading axes."""
+    for flat in range(math.prod(lead)):
+        at = []
+        for size in reversed(lead):
+            flat, i = divmod(flat, size)
+            at.insert(0, i)
+        yield tuple(at)
+
+
+def _block(other, at, block, ndim):
+    """The part of a broadcast operand that lies over rows `block` at leading position `at`."""
+    at = at[len(at) - (other.ndim - 2) :] if other.ndim > 2 else ()
+    lead = tuple(0 if size == 1 else i for i, size in zip(at, other.shape, strict=False))
+    part = other[lead]
+    return part if part.shape[0] == 1 else part[block]
