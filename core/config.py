@@ -18,6 +18,7 @@ from core.errors import InputError, require
 LARGEST = {"B": 16, "S": 4096, "T": 4096, "H": 4096, "h": 64, "g": 64, "d_k": 1024, "d_v": 1024}
 DTYPES = ("float32", "float64", "bfloat16", "float16")
 PAD = "·"  # stands where a sentence of a batch is shorter than the longest
+AFFORDABLE = 1 << 24  # score elements that a shared server computes for one visitor
 EDIT_BYTES = 65536  # what edits in a link may unpack to
 
 
@@ -127,6 +128,23 @@ class AttentionConfig:
         """Every named dimension with its size."""
         named = {n: getattr(self, n) for n in ("S", "T", "H", "h", "g", "d_k", "d_v")}
         return named | {"B": self.B or 1, "r": self.h // self.g}
+
+    def input_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the input tensors, by symbol, in the order of the recipe."""
+        lead = () if self.B is None else (self.B,)
+        shapes = {"Y": (*lead, self.S, self.H)} if self.cross else {}
+        shapes |= {
+            "X": (*lead, self.T, self.H),
+            "W_Q": (self.H, self.h * self.d_k),
+            "W_K": (self.H, self.g * self.d_k),
+            "W_V": (self.H, self.g * self.d_v),
+        }
+        return shapes | ({"W_O": (self.h * self.d_v, self.H)} if self.project else {})
+
+    def check_affordable(self, most: int = AFFORDABLE) -> None:
+        """Raise InputError if the scores have more than `most` elements: a server's own limit."""
+        cells = (self.B or 1) * self.h * self.S * self.T
+        require(cells <= most, "too-large", cells=f"{cells:,}", most=f"{most:,}")
 
     def changed(self, **values) -> AttentionConfig:
         """A copy with some fields changed; widths and lengths that followed others follow again."""

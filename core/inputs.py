@@ -109,19 +109,12 @@ def _literal(value: float) -> str:
 
 def make(config: AttentionConfig) -> dict[str, Made]:
     """Every input tensor of a configuration, in the order of its recipe."""
-    heads, shared, H = config.h, config.g, config.H
-    std = config.gain * H**-0.5
-    made = {"Y": rows(config, "Y")} if config.cross else {}
-    made["X"] = rows(config, "X")
-    for name, shape in (
-        ("W_Q", (H, heads * config.d_k)),
-        ("W_K", (H, shared * config.d_k)),
-        ("W_V", (H, shared * config.d_v)),
-    ):
-        made[name] = normal(shape, config.seed, name, std)
-    if config.project:
-        inner = heads * config.d_v
-        made["W_O"] = normal((inner, H), config.seed, "W_O", config.gain * inner**-0.5)
+    made = {}
+    for symbol, shape in config.input_shapes().items():
+        if symbol in "XY":
+            made[symbol] = rows(config, symbol)
+        else:
+            made[symbol] = normal(shape, config.seed, symbol, config.gain * shape[0] ** -0.5)
     for symbol, *_ in config.edits:
         if symbol not in made:
             raise InputError("edit-symbol", got=symbol, known=", ".join(made))
