@@ -48,6 +48,8 @@ SENTENCES = {
     "causal": "causal is {got}: give True, False or 'bottom-right'.",
     "past-pair": "{given} is given without {missing}: a past needs both its keys and its values.",
     "softcap": "softcap is {got}: give a number above 0, or None for no cap.",
+    "block": "{name} needs {wanted} numbers, and the pasted block has {got}: "
+    "paste a block of that size, or change the sizes first.",
     "too-large": "B × h × S × T = {cells} scores are more than the {most} that are computed here: "
     "choose smaller S, h or B.",
     "no-symbol": "this trace has no step {got}: it has {known}.",
