@@ -100,6 +100,8 @@ def warm_up() -> None:
     for package in ("core", "parts"):
         for module in walk_packages(import_module(package).__path__, f"{package}."):
             import_module(module.name)
+    for tongue in sys.modules["parts.text"].LANGUAGES:
+        sys.modules["parts.text"].catalog(tongue)
     core = sys.modules["core"]
     core.run(core.AttentionConfig(S=4, H=6, d_k=3))
     gc.collect()
