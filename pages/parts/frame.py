@@ -6,30 +6,30 @@ from pathlib import Path
 
 import streamlit as st
 
-from parts.text import LANGUAGES, LOCALES, _
+from parts.text import LANGUAGES, LOCALES, N_, _
 
 # group -> (file name without .py, title, icon). The first page is what the bare address opens.
 PAGES = {
-    "Attention, step by step": (
-        ("step_through", "Step through", ":material/footprint:"),
-        ("heads", "Heads", ":material/call_split:"),
-        ("memory", "Memory layout", ":material/memory:"),
+    N_("Attention, step by step"): (
+        ("step_through", N_("Step through"), ":material/footprint:"),
+        ("heads", N_("Heads"), ":material/call_split:"),
+        ("memory", N_("Memory layout"), ":material/memory:"),
     ),
-    "Why it works": (
-        ("library", "The library", ":material/local_library:"),
-        ("roles", "Three roles", ":material/theater_comedy:"),
-        ("scaling", "Why divide by √d_k", ":material/compress:"),
-        ("softmax", "Softmax", ":material/bar_chart:"),
-        ("sources", "Where Q, K and V come from", ":material/call_merge:"),
-        ("masks", "Masks", ":material/visibility_off:"),
-        ("cost", "Cost", ":material/speed:"),
-        ("claims", "Claims, tested", ":material/fact_check:"),
+    N_("Why it works"): (
+        ("library", N_("The library"), ":material/local_library:"),
+        ("roles", N_("Three roles"), ":material/theater_comedy:"),
+        ("scaling", N_("Why divide by √d_k"), ":material/compress:"),
+        ("softmax", N_("Softmax"), ":material/bar_chart:"),
+        ("sources", N_("Where Q, K and V come from"), ":material/call_merge:"),
+        ("masks", N_("Masks"), ":material/visibility_off:"),
+        ("cost", N_("Cost"), ":material/speed:"),
+        ("claims", N_("Claims, tested"), ":material/fact_check:"),
     ),
-    "Learnt weights": (
-        ("translator", "Translator", ":material/translate:"),
-        ("model", "Model", ":material/hub:"),
+    N_("Learnt weights"): (
+        ("translator", N_("Translator"), ":material/translate:"),
+        ("model", N_("Model"), ":material/hub:"),
     ),
-    "Long maps": (("map", "The whole map", ":material/map:"),),
+    N_("Long maps"): (("map", N_("The whole map"), ":material/map:"),),
 }
 STYLE = Path(__file__).parents[2] / "assets/frame/frame.css"
 ICONS = {name: icon for group in PAGES.values() for name, _title, icon in group}

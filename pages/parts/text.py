@@ -64,6 +64,11 @@ def _(message: str) -> str:
     return catalog(language()).gettext(message)
 
 
+def N_(message: str) -> str:
+    """Marks a label that a table holds and `_` translates later; returns it as it is."""
+    return message
+
+
 def prose(name: str, **values: object) -> str:
     """Markdown of `assets/text/<language>/<name>.md`, each `{{key}}` replaced by `values[key]`.
 

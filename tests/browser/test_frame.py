@@ -1,0 +1,108 @@
+"""The frame around the pages, in a real browser on a real server."""
+
+import re
+from urllib.request import Request, urlopen
+
+import pytest
+
+HEADERS = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "x-frame-options": "DENY",
+}
+
+
+def test_a_deep_link_right_after_a_start_keeps_the_frame(open_page, fresh_server):
+    """The old pages/ discovery of Streamlit skips the frame here."""
+    page = open_page("/heads", base=fresh_server)
+    assert page.get_by_role("heading", level=1).inner_text() == "Heads"
+    assert page.get_by_role("navigation", name="Pages").get_by_role("link").count() >= 2
+    assert page.title() == "Heads · QKV Microscope"
+
+
+@pytest.mark.parametrize("path", ["/", "/heads", "/assets/frame/frame.js", "/health", "/nowhere"])
+def test_security_headers_are_on_every_answer(server, path):
+    with urlopen(server + path) as answer:
+        headers = {name.lower(): value for name, value in answer.headers.items()}
+    assert headers.items() >= HEADERS.items()
+    policy = dict(rule.split(" ", 1) for rule in headers["content-security-policy"].split("; "))
+    assert policy["default-src"] == "'self'"
+    assert policy["frame-ancestors"] == "'none'"
+    assert "unsafe" not in policy["script-src"]
+
+
+def test_assets_are_asked_about_each_time_and_sent_once(server):
+    url = f"{server}/assets/frame/frame.js"
+    with urlopen(url) as answer:
+        assert answer.headers["cache-control"] == "no-cache"
+        assert answer.headers["content-type"].startswith(("text/javascript", "application/java"))
+        tag = answer.headers["etag"]
+    with pytest.raises(OSError, match="304"):
+        urlopen(Request(url, headers={"If-None-Match": tag}))
+
+
+def test_the_health_check_answers(server):
+    with urlopen(f"{server}/health") as answer:
+        assert (answer.status, answer.read()) == (200, b"ok")
+
+
+def test_a_path_out_of_assets_is_refused(server):
+    for path in ("/assets/../app.py", "/assets/%2e%2e/app.py", "/assets//etc/passwd"):
+        try:
+            with urlopen(server + path) as answer:
+                body = answer.read()
+        except OSError:
+            continue
+        assert b"security headers" not in body
+        assert b"root:" not in body
+
+
+@pytest.mark.parametrize(
+    ("locale", "lang", "heads"),
+    [("en-GB", "en", "Heads"), ("zh-CN", "zh-CN", "多头"), ("fr-FR", "en", "Heads")],
+)
+def test_the_first_language_is_the_browsers(open_page, locale, lang, heads):
+    page = open_page("/heads", locale=locale)
+    assert page.get_by_role("heading", level=1).inner_text() == heads
+    page.wait_for_function(f"document.documentElement.lang === '{lang}'")
+
+
+def test_a_change_of_language_keeps_the_state_in_the_address(open_page, settled):
+    page = open_page("/", S=7, seed=3)
+    page.get_by_role("radio", name="简体中文").click()
+    page.wait_for_url(re.compile("lang=zh"))
+    settled(page)
+    assert page.get_by_role("link", name="多头").is_visible()
+    query = page.url.partition("?")[2].split("&")
+    assert {"S=7", "seed=3", "lang=zh"} <= set(query)
+
+
+def test_the_language_outlives_a_change_of_page(open_page, settled):
+    page = open_page("/", lang="zh")
+    page.get_by_role("link", name="多头").click()
+    page.wait_for_url(re.compile("/heads"))
+    settled(page)
+    assert page.get_by_role("heading", level=1).inner_text() == "多头"
+    assert "lang=zh" in page.url
+
+
+def test_an_unknown_language_in_the_address_gives_way(open_page):
+    page = open_page("/heads", lang="tlh", locale="zh-CN")
+    assert page.get_by_role("heading", level=1).inner_text() == "多头"
+    assert "tlh" not in page.url
+
+
+def test_on_a_phone_the_menu_folds_away_after_a_choice(open_page, settled):
+    page = open_page("/", phone=True)
+    page.get_by_test_id("stExpandSidebarButton").click()
+    link = page.get_by_role("link", name="Heads")
+    link.click()
+    page.wait_for_url(re.compile("/heads"))
+    settled(page)
+    folded = "document.querySelector('.st-key-menu').getBoundingClientRect().right <= 0"
+    page.wait_for_function(folded)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_the_menu_has_no_serious_violation(open_page, no_serious_violations, dark):
+    no_serious_violations(open_page("/heads", dark=dark))
