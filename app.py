@@ -7,6 +7,7 @@ Started by `streamlit run app.py`, or `uvicorn app:app --port 8501`.
 
 import asyncio
 import gc
+import logging
 import re
 import sys
 from base64 import b64encode
@@ -99,7 +100,10 @@ def warm_up() -> None:
     collector, which else would walk half a million objects of torch and Plotly each time."""
     for package in ("core", "parts"):
         for module in walk_packages(import_module(package).__path__, f"{package}."):
-            import_module(module.name)
+            try:
+                import_module(module.name)
+            except ImportError:  # costs the pages that use it, not the whole server
+                logging.getLogger(__name__).exception("%s cannot be imported", module.name)
     for tongue in sys.modules["parts.text"].LANGUAGES:
         sys.modules["parts.text"].catalog(tongue)
     core = sys.modules["core"]
