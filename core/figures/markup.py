@@ -1,0 +1,44 @@
+"""Strings as Plotly reads them. It takes <b>, <a href>, <br>, entities and %{…} in any label for
+markup, so whatever a reader typed passes through `safe` first.
+
+>>> safe("<b>%{x} & co</b>")
+'&lt;b&gt;%&#123;x} &amp; co&lt;/b&gt;'
+"""
+
+from collections.abc import Sequence
+
+LONGEST = 16  # characters of a label
+
+
+def safe(text: object, most: int | None = None) -> str:
+    """A string that Plotly shows as it is, on one line, cut to `most` characters."""
+    plain = " ".join(str(text).split())
+    if most and len(plain) > most:
+        plain = plain[: most - 1] + "…"
+    plain = plain.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return plain.replace("%{", "%&#123;")
+
+
+def labels(names: Sequence) -> list[str]:
+    """Tick labels of positions: safe, and not endless."""
+    return [safe(name, LONGEST) for name in names]
+
+
+def symbol(name: str, transposed: bool = False) -> str:
+    """A symbol with its subscript.
+
+    >>> symbol("K_heads", transposed=True)
+    'K<sub>heads</sub><sup>⊤</sup>'
+    """
+    base, _, tail = name.partition("_")
+    shown = safe(base) + (f"<sub>{safe(tail)}</sub>" if tail else "")
+    return f"{shown}<sup>⊤</sup>" if transposed else shown
+
+
+def shape(sizes: Sequence[int]) -> str:
+    """A shape as one writes it.
+
+    >>> shape((2, 4, 8))
+    '(2, 4, 8)'
+    """
+    return f"({', '.join(map(str, sizes))})"
