@@ -1,0 +1,74 @@
+"""The default page: attention computed step by step, on numbers the reader can change."""
+
+import streamlit as st
+
+from core import InputError
+from parts import microscope
+from parts.controls import controls
+from parts.editing import editing
+
+
+from parts.state import FIELDS, complain, config, report, undo, write_url
+from parts.step_view import cell_text, cost_text, notices, shape_table, step_text
+from parts.text import _, prose
+from parts.traces import described, trace
+from parts.view import View
+
+PANELS = {"sheet": "All steps", "edit": "Edit numbers", "share": "Share and download"}
+
+
+@st.fragment
+def stepping() -> None:
+    """The microscope and all that follows the step: only this runs again when one steps."""
+    chosen = config()
+    view = View.of(trace(chosen))
+    view.mode_switch()
+    manifest, values = described(chosen, view.pick, view.target)
+    microscope.show(manifest, values, key="microscope", step=view.place, on_change=view.take)
+    write_url((*FIELDS, *View.URL), chosen.to_url() | view.to_url())
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        step_text(view.trace, view.step)
+        cost_text(view.step)
+        cell_text(view.trace, view.cell)
+        if view.target:
+            st.markdown(prose("steps/gradient"))
+    with right:
+        st.markdown(prose("about/shapes"))
+        shape_table(view.trace, view.step)
+    panels(chosen, view)
+
+
+def panels(chosen, view) -> None:
+    """What is wanted now and then, made only when it is opened."""
+    opened = st.segmented_control(
+        _("More about this computation"),
+        list(PANELS),
+        format_func=lambda name: _(PANELS[name]),
+        key="panel",
+        bind="query-params",
+    )
+    if opened == "sheet":
+        from parts.sheet import sheet
+
+        sheet(chosen, view)
+    elif opened == "edit":
+        editing(chosen, dict(view.pick).get("B", 0))
+    elif opened == "share":
+        from parts.sharing import sharing
+
+        sharing(chosen, view)
+    if config() != chosen:
+        st.rerun()
+
+
+st.title(_("Attention, step by step"))
+st.markdown(prose("about/intro"))
+try:
+    trace(controls())
+except InputError as problem:  # an edit or a mask pair of a link that its sizes have no room for
+    undo()
+    report("link", problem)
+complain("size")
+notices(trace(config()))
+stepping()
