@@ -178,7 +178,7 @@ def _facts(stage: Stage) -> str:
 
 def _weights_code(rows: int, columns: int) -> str:
     size = rows * columns
-    return f"W = torch.arange({size}).remainder(3).sub(1).float().reshape({rows}, {columns})"
+    return f"W = torch.arange({size}).remainder(5).sub(2).float().reshape({rows}, {columns})"
 
 
 def walk(shape: Shape, chain: Chain = ()) -> Walk:

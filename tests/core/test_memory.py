@@ -35,7 +35,7 @@ def replay(shape, chain):
         "slice": lambda x, d, a, b, c: x.movedim(d, 0)[a:b:c].movedim(0, d),
         "repeat_interleave": lambda x, r, d: torch.repeat_interleave(x, r, dim=d),
         "matmul": lambda x, n: torch.matmul(
-            x, (torch.arange(x.shape[-1] * n) % 3 - 1.0).view(x.shape[-1], n)
+            x, (torch.arange(x.shape[-1] * n) % 5 - 2.0).view(x.shape[-1], n)
         ),
     }
     tensors = [torch.arange(float(torch.Size(shape).numel())).reshape(shape)]
