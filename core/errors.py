@@ -11,6 +11,8 @@ SENTENCES = {
     "size-least": "{name} is {got}, but must be at least {least}.",
     "size-most": "{name} is {got}, but at most {most} is possible here.",
     "not-a-number": "{name} is {got}, which is not a finite number: give one such as 0.5.",
+    "out-of-range": "{name} is {got}, which {dtype} cannot hold: give 0 or a number nearer to 1, "
+    "of at most {most}.",
     "unknown-choice": "{name} is {got}: choose one of {known}.",
     "heads-divide": "H = {H} cannot be split into h = {h} heads of equal width: "
     "choose h that divides H, or give d_k.",
@@ -36,17 +38,24 @@ SENTENCES = {
     "for example with {right}.to({left}.dtype).",
     "mixed-device": "{left} is on {got} and {right} is on {wanted}: "
     "move one, for example with {right}.to({left}.device).",
-    "not-float": "{name} has dtype {got}: attention needs a floating type, "
+    "not-float": "{name} has dtype {got}: attention needs float32, float64, bfloat16 or float16, "
     "for example {name}.float().",
+    "not-a-tensor": "{name} is of type {got}: give a torch tensor, a NumPy array or nested lists "
+    "of numbers.",
+    "infinite": "{name} holds an infinite number at {index}: give finite ones, "
+    "and use a mask to hide a pair.",
     "mask-rank-3": "mask has 3 dimensions {shape}, which can be read per batch or per head: "
     "write mask[:, None] for (B, 1, S, T) or mask[None] for (1, h, S, T).",
     "mask-rank": "mask has {rank} dimensions {shape}: give 2 (S, T) or 4 (B, h, S, T).",
     "mask-shape": "mask has shape {shape}, which does not fit the scores {wanted}: "
     "each of its sizes must be equal or 1, and the last one exactly T = {T}.",
+    "mask-infinite": "mask holds +∞ at {index}: give finite numbers, or −∞ to hide a pair.",
     "mask-type": "mask has dtype {got}: give bool (True = may attend) or a float that is added.",
     "window": "window is {got}: give two whole numbers (left, right), each at least -1.",
     "causal": "causal is {got}: give True, False or 'bottom-right'.",
     "past-pair": "{given} is given without {missing}: a past needs both its keys and its values.",
+    "past-shape": "{name} has shape {shape}: to stand before the new keys and values it must be "
+    "{wanted}, with any length P.",
     "softcap": "softcap is {got}: give a number above 0, or None for no cap.",
     "block": "{name} needs {wanted} numbers, and the pasted block has {got}: "
     "paste a block of that size, or change the sizes first.",
@@ -54,6 +63,7 @@ SENTENCES = {
     "choose smaller S, h or B.",
     "no-symbol": "this trace has no step {got}: it has {known}.",
     "no-cell": "{symbol} has shape {shape}, so there is no element {index}.",
+    "no-gradient": "{symbol} holds true and false, which have no gradient: choose another step.",
     "edit-symbol": "{got} cannot be edited: only the inputs {known} can.",
     "edit-cell": "{symbol} has shape {shape}, so its element {index} cannot be edited.",
     "lengths": "lengths are {got}: give one whole number from 0 to T = {T} for each of "
@@ -66,6 +76,10 @@ SENTENCES = {
     "their weights and output are 0.",
     "nan": "NaN first stands in {symbol} at {index}.",
     "overflow": "{symbol} passes the range of {dtype} at {index} and became infinite.",
+    "scores-text": "“{got}” is not a number: write scores such as 2, 1, 0.5, "
+    "with commas or spaces between.",
+    "scores-count": "There are {got} scores here: give {least} to {most}.",
+    "score-range": "{name} is {got}: give a score from −{most} to {most}.",
     "mask-looks-boolean": "the float mask holds only 0 and 1 and is added as it is: "
     "if 1 was meant as 'may attend', convert it with mask.bool().",
 }
