@@ -16,13 +16,13 @@ def captions(app) -> list[str]:
 
 
 def test_the_menu_speaks_the_chosen_language(app_test):
-    assert links(app_test())[:1] == ["Step through"]
-    assert links(app_test(lang="zh"))[:1] == ["逐步计算"]
+    english, chinese = app_test(), app_test(lang="zh")
+    assert (captions(english)[0], links(english)[0]) == ("Attention, step by step", "Step through")
+    assert (captions(chinese)[0], links(chinese)[0]) == ("逐步看注意力", "逐步计算")
 
 
 def test_a_click_on_the_other_language_is_written_to_the_address(app_test):
     app = app_test()
-    app.session_state["language"] = "zh"
     app.button_group(key="language").set_value("zh").run()
     assert app.query_params["lang"] == "zh"
     assert links(app)[0] == "逐步计算"
