@@ -12,12 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+import numpy as np
 import torch
 
 from core import inputs, ops
 from core.attention import attend, self_attention
 from core.attention import run as run_config
 from core.config import AttentionConfig
+from core.manifest import manifest
 from core.recipes import Step, given
 from core.trace import Trace, run
 
@@ -127,6 +129,17 @@ def _named(addresses: torch.Tensor, H: int) -> list:
     return name(addresses.tolist())
 
 
+def drawn(trace: Trace) -> tuple[dict, np.ndarray]:
+    """The manifest of a journey: every cell that comes from Q shows its coordinates there, and
+    wears the colour of its head."""
+    described, values = manifest(trace)
+    named = coordinates(trace)
+    for step in described["steps"]:
+        if step["symbol"] in named:
+            step |= {"display": named[step["symbol"]], "tint": "h"}
+    return described, values
+
+
 # --- wrong routes -------------------------------------------------------------------------------
 
 
@@ -208,7 +221,8 @@ class Origins(NamedTuple):
 
 
 def origins(S: int, h: int, d_k: int, how: str) -> Origins:
-    """Follow the cells of one sample into heads (`how` "right", "split") or back out ("merge").
+    """Follow the cells of one sample into heads (`how` "right" or "split"), or back out of them
+    ("back" or "merge"); the second of each pair is the wrong way.
 
     Blocks are heads on the way in, rows on the way back.
 
@@ -217,7 +231,7 @@ def origins(S: int, h: int, d_k: int, how: str) -> Origins:
     """
     rows = torch.arange(S * h * d_k).view(1, S, h * d_k)
     placed = _into_heads(rows, h, how)[0]
-    if how == "merge":
+    if how in ("back", "merge"):
         placed = _out_of_heads(placed[None], how)[0]
     tokens = placed.flatten(1) // (h * d_k)
     counts = [torch.bincount(block, minlength=S).tolist() for block in tokens]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from core import AttentionConfig, InputError, attend, heads, run
 from core import head_sharing as sharing
 
-few = settings(max_examples=40, deadline=None)
+few = settings(max_examples=20, deadline=None)
 
 
 @st.composite
@@ -180,6 +180,7 @@ def test_origins_of_the_4_by_8_example():
     assert merged.shape == (4, 8)
     assert merged.cells[0] == [*right.cells[0][0], *right.cells[0][1]]
     assert merged.counts[0] == [4, 4, 0, 0]
+    assert heads.origins(4, 2, 4, "back").cells == [[[s, c] for c in range(8)] for s in range(4)]
 
 
 @few
