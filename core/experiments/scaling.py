@@ -280,7 +280,7 @@ class Rows:
     """`rows` queries, each with `T` keys of its own: as many rows of scores."""
 
     entries: Entries = Entries()
-    T: int = 64
+    T: int = 32
     rows: int = 32
     seed: int = 0
 

@@ -22,7 +22,7 @@ DTYPES = ("float16", "bfloat16", "float32", "float64")
 FEWEST, MOST = 2, 12  # scores of a row
 LARGEST = 100_000.0  # of a score, by magnitude
 COOLEST, WARMEST = 0.05, 20.0  # temperatures
-STEEPEST = 0.25  # no derivative of softmax is larger, at temperature 1
+STEEPEST = 0.25  # no derivative of softmax is larger
 
 Row = tuple[float, ...]
 _BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -168,7 +168,7 @@ def row_jacobians(x: torch.Tensor) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class Jacobian:
-    """p_i(δ_ij − p_j)/τ by its formula and by autograd, (n, n) each, rows i, and their distance."""
+    """p_i(δ_ij − p_j) by its formula and by autograd, (n, n) each, rows i, and their distance."""
 
     formula: torch.Tensor
     autograd: torch.Tensor
@@ -183,7 +183,7 @@ class Jacobian:
 
     @property
     def steepest(self) -> float:
-        """The largest derivative; at temperature 1 never more than 1/4."""
+        """The largest derivative: never more than 1/4."""
         return float(self.autograd.abs().max())
 
     @property
@@ -194,7 +194,9 @@ class Jacobian:
 
 @lru_cache(maxsize=64)
 def jacobian(scores: Row, temperature: float = 1.0) -> Jacobian:
-    """The derivative of each share by each score.
+    """The derivative of each share by each x_j / τ, which is what softmax is given.
+
+    By x_j itself it is 1/τ times as much.
 
     >>> found = jacobian((2.0, 1.0, 0.0))
     >>> found.apart < 1e-15, round(found.steepest, 4)
@@ -202,8 +204,7 @@ def jacobian(scores: Row, temperature: float = 1.0) -> Jacobian:
     """
     trace = engine(scores, temperature)
     p = trace["weights"][0]
-    formula = (torch.diag(p) - torch.outer(p, p)) / temperature
-    return Jacobian(formula, row_jacobians(trace["scaled"])[0] / temperature)
+    return Jacobian(torch.diag(p) - torch.outer(p, p), row_jacobians(trace["scaled"])[0])
 
 
 @dataclass(frozen=True)
@@ -216,15 +217,13 @@ class Slope:
 
 
 @lru_cache(maxsize=64)
-def slope(scores: Row, which: int, temperature: float = 1.0, points: int = 121) -> Slope:
-    """Let score `which` run from 8 below to 8 above the point where its share is one half."""
-    others = torch.tensor([x for i, x in enumerate(scores) if i != which], dtype=torch.float64)
-    middle = float(temperature * (others / temperature).logsumexp(0))
-    across = torch.linspace(-8, 8, points, dtype=torch.float64) * temperature + middle
-    rows = torch.tensor(scores, dtype=torch.float64).repeat(points, 1)
+def slope(divided: Row, which: int, points: int = 121) -> Slope:
+    """Let input `which` of softmax run from 8 below to 8 above where its share is one half."""
+    others = torch.tensor([x for i, x in enumerate(divided) if i != which], dtype=torch.float64)
+    across = torch.linspace(-8, 8, points, dtype=torch.float64) + others.logsumexp(0)
+    rows = torch.tensor(divided, dtype=torch.float64).repeat(points, 1)
     rows[:, which] = across
-    rows.requires_grad_()
-    share = Softmax().compute(rows / temperature)[:, which]
+    share = Softmax().compute(rows.requires_grad_())[:, which]
     derivative = torch.autograd.grad(share.sum(), rows)[0][:, which]
     return Slope(_row(across), _row(share.detach()), _row(derivative))
 

@@ -1,0 +1,110 @@
+"""Figures of the softmax page: bars of the intermediates, shares by temperature, one slope."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+
+from core.experiments.softmax import STEEPEST, Slope
+from core.figures import markup, panels, theme
+from core.figures.heatmap import figure
+from core.numbers import write
+
+DOMAINS = ((0.72, 0.97), (0.36, 0.61), (0.0, 0.25))  # from top to bottom
+
+
+def bars(
+    rows: Sequence[Sequence[float]], *, titles: Sequence[str], names: Sequence[str], dark=False
+) -> go.Figure:
+    """Three rows of bars, one above the other: scores (signed), exponentials, shares.
+
+    `rows`: three lists of equal length. `titles`: of the rows. `names`: of the columns.
+    """
+    colours = theme.palette(dark)
+    traces, layout = [], {"height": 430, "showlegend": False, "bargap": 0.3, "annotations": []}
+    places = list(range(len(names)))
+    for i, (values, title, domain) in enumerate(zip(rows, titles, DOMAINS, strict=True)):
+        axis = "" if i == 0 else str(i + 1)
+        fills = [colours.positive if v >= 0 else colours.negative for v in values]
+        traces.append(
+            {
+                "type": "bar",
+                "x": places,
+                "y": list(values),
+                "xaxis": "x",
+                "yaxis": f"y{axis}",
+                "marker": {"color": fills if i == 0 else colours.share},
+                "text": [write(v, 3) for v in values],
+                "textposition": "outside",
+                "cliponaxis": False,
+                "customdata": list(names),
+                "hovertemplate": "%{customdata}: %{y:.6~g}<extra></extra>",
+            }
+        )
+        layout[f"yaxis{axis}"] = _bar_axis(values, domain, unit=i > 0)
+        layout["annotations"].append(panels.heading(title, domain[1]))
+    layout["xaxis"] = {"tickvals": places, "ticktext": list(names), "anchor": "y3"}
+    layout["xaxis"] |= {"showgrid": False, "range": [-0.6, len(names) - 0.4]}
+    return figure(traces, layout, dark)
+
+
+def _bar_axis(values: Sequence[float], domain, unit: bool) -> dict:
+    """Room above (and below) the bars for their numbers; exponentials and shares end at 1."""
+    low, high = (0.0, 1.0) if unit else (min(0.0, *values), max(0.0, *values))
+    room = 0.3 * ((high - low) or 1.0)
+    ends = [low - room * (low < 0), high + room * (high > 0)]
+    return {"domain": list(domain), "range": ends, "nticks": 4}
+
+
+def temperature(
+    along: Sequence[float],
+    shares: Sequence[Sequence[float]],
+    *,
+    at: float,
+    names: Sequence[str],
+    title: str,
+    dark: bool = False,
+) -> go.Figure:
+    """The share of each score against temperature (log axis), with the one in use marked."""
+    traces = [panels.line(i, along, line, names[i], dark=dark) for i, line in enumerate(shares)]
+    ticks = [0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20]
+    layout = {
+        "height": 340,
+        "legend": panels.LEGEND,
+        "shapes": [panels.upright(at, dark=dark)],
+        "xaxis": {"type": "log", "tickvals": ticks, "ticktext": [write(t) for t in ticks]}
+        | {"title": {"text": markup.safe(title)}},
+        "yaxis": {"range": [-0.03, 1.03]},
+    }
+    return figure(traces, layout, dark)
+
+
+def slope(
+    found: Slope, *, at: tuple[float, float], names: Sequence[str], title: str, dark: bool = False
+) -> go.Figure:
+    """Share and derivative as one score moves; `at`: where the score and its share stand now.
+
+    `names`: of the share, its derivative, and the bound 1/4. `title`: of the x axis.
+    """
+    colours = theme.palette(dark)
+    derivative = panels.line(1, found.moved, found.derivative, names[1], dark=dark)
+    ends = [found.moved[0], found.moved[-1]]
+    bound = panels.line(2, ends, [STEEPEST] * 2, names[2], dark=dark)
+    point = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [at[0]],
+        "y": [at[1]],
+        "marker": {"size": 11, "color": colours.series[0], "symbol": "circle"},
+        "showlegend": False,
+        "hovertemplate": "%{x:.4~g}: %{y:.4~g}<extra></extra>",
+    }
+    share = panels.line(0, found.moved, found.share, names[0], dark=dark)
+    layout = {
+        "height": 340,
+        "legend": panels.LEGEND,
+        "xaxis": {"title": {"text": markup.safe(title)}},
+        "yaxis": {"range": [-0.03, 1.03]},
+    }
+    return figure([share, derivative, bound, point], layout, dark)
