@@ -12,7 +12,12 @@ ICON = Path(__file__).parents[1] / "assets/images/icon.svg"
 tongue = settle_language()
 groups = pages(tongue)
 page = st.navigation(groups, position="hidden")
-st.set_page_config(page_title=f"{page.title} · QKV Microscope", page_icon=ICON, layout="wide")
+st.set_page_config(
+    page_title=f"{page.title} · QKV Microscope",
+    page_icon=ICON,
+    layout="wide",
+    initial_sidebar_state=300,  # px: room for two sliders side by side
+)
 st.logo(ICON.with_name("logo.svg"), icon_image=ICON, size="large")
 with st.sidebar:
     language_switch()

@@ -6,8 +6,6 @@ from core import InputError
 from parts import microscope
 from parts.controls import controls
 from parts.editing import editing
-
-
 from parts.state import FIELDS, complain, config, report, undo, write_url
 from parts.step_view import cell_text, cost_text, notices, shape_table, step_text
 from parts.text import _, prose
@@ -26,7 +24,7 @@ def stepping() -> None:
     manifest, values = described(chosen, view.pick, view.target)
     microscope.show(manifest, values, key="microscope", step=view.place, on_change=view.take)
     write_url((*FIELDS, *View.URL), chosen.to_url() | view.to_url())
-    left, right = st.columns([3, 2], gap="large")
+    left, right = st.columns([5, 4], gap="medium")
     with left:
         step_text(view.trace, view.step)
         cost_text(view.step)
@@ -41,13 +39,7 @@ def stepping() -> None:
 
 def panels(chosen, view) -> None:
     """What is wanted now and then, made only when it is opened."""
-    opened = st.segmented_control(
-        _("More about this computation"),
-        list(PANELS),
-        format_func=lambda name: _(PANELS[name]),
-        key="panel",
-        bind="query-params",
-    )
+    opened = view.panel_switch(PANELS)
     if opened == "sheet":
         from parts.sheet import sheet
 

@@ -9,7 +9,7 @@ from core import PRESETS, AttentionConfig
 from core.config import DTYPES
 from core.inputs import split_sentence
 from parts.state import change, complain, config, put, undo
-from parts.text import _
+from parts.text import _, prose
 
 SIZES = (*range(1, 17), 20, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 LONGEST = 64  # tokens of a typed sentence
@@ -36,8 +36,10 @@ def controls() -> AttentionConfig:
         _rows(chosen)
         _sizes(chosen)
         _choices(chosen)
-        with st.expander(_("More settings")):
-            _fine(chosen)
+        more = st.expander(_("More settings"), key="more", on_change="rerun")
+        if more.open:  # closed, its eight widgets cost nothing
+            with more:
+                _fine(chosen)
     return chosen
 
 
@@ -140,10 +142,7 @@ def _sentence(field, label, chosen):
         label,
         key=_set(key, " | ".join(" ".join(line) for line in lines)),
         on_change=lambda: _take_sentence(key, field),
-        help=_(
-            "Each word, and each Chinese character, becomes a row. "
-            "Put | between sentences to make a batch."
-        ),
+        help=prose("about/sentence"),
     )
     count = " + ".join(str(len(line)) for line in lines)
     st.caption(_("{count} tokens").format(count=count))

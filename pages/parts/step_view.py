@@ -1,11 +1,13 @@
 """What stands around the microscope for the step in view: formula, code, prose, shapes, a cell."""
 
+import math
 from html import escape
 
 import streamlit as st
 
 from core import InputError, Trace
 from core.dims import DIMS
+from core.manifest import EXACT
 from core.ops import axes
 from core.trace import TracedStep
 from parts.state import escaped, sentence
@@ -20,6 +22,8 @@ def step_text(trace: Trace, step: TracedStep) -> None:
     st.code(step.code, language="python", wrap_lines=True)
     sizes = {name: "–" for name in ("B", "h", "g", "r", "d_k", "d_v", "H_Y", "E", "P", "N")}
     st.markdown(prose(f"steps/{step.text}", **(sizes | dict(trace.sizes))))
+    if step.shape and math.prod(step.shape[-2:]) > EXACT:
+        st.info(prose("about/large"))
 
 
 def _shape(dims, shape) -> str:
@@ -47,7 +51,8 @@ def cost_text(step: TracedStep) -> None:
     memory = (
         where if step.shares else _("{bytes} bytes of new memory").format(bytes=f"{step.bytes:,}")
     )
-    st.caption(f"{_('{flops} FLOPs').format(flops=f'{step.flops:,}')} · {memory}")
+    flops = _("{flops} FLOPs").format(flops=f"{step.flops:,}")
+    st.caption(f"{flops} · {memory}", help=prose("about/cost"))
 
 
 def shape_table(trace: Trace, current: TracedStep) -> None:

@@ -50,6 +50,12 @@ def _described(config, pick, target):
     return manifest(trace(config), dict(pick), **shown)
 
 
+def sample_labels(config: AttentionConfig, sample: int = 0) -> dict[str, list[str]]:
+    """What the positions of S and T are called in one sample."""
+    named = labels(config)
+    return {d: names[sample] if isinstance(names[0], list) else names for d, names in named.items()}
+
+
 def labels(config: AttentionConfig) -> dict[str, list]:
     """What the positions of S and T are called: the tokens, per sample where there is a batch."""
     if not config.tokens and not config.targets:

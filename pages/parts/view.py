@@ -8,7 +8,7 @@ import streamlit as st
 
 from core import Trace
 from core.trace import TracedStep
-from parts.text import _
+from parts.text import _, prose
 
 MODES = {"values": "Values", "gradient": "Gradient"}
 
@@ -22,8 +22,9 @@ class View:
     pick: tuple[tuple[str, int], ...]
     cell: dict | None
     mode: str
+    panel: str | None
 
-    URL = ("step", "at", "sample", "head", "view")
+    URL = ("step", "at", "sample", "head", "view", "panel")
 
     @classmethod
     def of(cls, trace: Trace) -> View:
@@ -35,7 +36,7 @@ class View:
         extents = {n: trace.sizes[n] for n in ("B", "h") if trace.sizes.get(n, 1) > 1}
         pick = tuple((n, min(kept["pick"].get(n, 0), size - 1)) for n, size in extents.items())
         cell = kept["cell"] if _exists(trace, kept["cell"]) else None
-        return cls(trace, place, pick, cell, kept["mode"])
+        return cls(trace, place, pick, cell, kept["mode"], kept["panel"])
 
     @property
     def step(self) -> TracedStep:
@@ -52,15 +53,30 @@ class View:
         return last.symbol, (0,) * len(last.shape)
 
     def mode_switch(self) -> None:
-        """Values, or the gradient of one element."""
-        st.segmented_control(
-            _("Show"),
-            list(MODES),
-            format_func=lambda mode: _(MODES[mode]),
-            key=_keep("w_mode", self.mode),
-            on_change=lambda: _remember(mode=st.session_state["w_mode"]),
-            required=True,
-            label_visibility="collapsed",
+        """Values, or the gradient of one element; and what the keys do."""
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.segmented_control(
+                _("Show"),
+                list(MODES),
+                format_func=lambda mode: _(MODES[mode]),
+                key=_keep("w_mode", self.mode),
+                on_change=lambda: _remember(mode=st.session_state["w_mode"]),
+                required=True,
+                label_visibility="collapsed",
+            )
+            with st.popover(_("Keys"), icon=":material/keyboard:"):
+                st.markdown(prose("about/keys"))
+        if self.mode == "gradient":
+            st.caption(prose("about/gradient_pick"))
+
+    def panel_switch(self, panels: dict[str, str]) -> str | None:
+        """Which of the panels (name -> label) is open; none at first."""
+        return st.segmented_control(
+            _("More about this computation"),
+            list(panels),
+            format_func=lambda name: _(panels[name]),
+            key=_keep("w_panel", self.panel if self.panel in panels else None),
+            on_change=lambda: _remember(panel=st.session_state["w_panel"]),
         )
 
     def take(self, state) -> None:
@@ -84,7 +100,8 @@ class View:
         for name, key in (("B", "sample"), ("h", "head")):
             if dict(self.pick).get(name):
                 shown[key] = str(dict(self.pick)[name])
-        return shown | ({"view": self.mode} if self.mode != "values" else {})
+        shown |= {"view": self.mode} if self.mode != "values" else {}
+        return shown | ({"panel": self.panel} if self.panel else {})
 
 
 def _keep(key, value):
@@ -118,4 +135,5 @@ def _from_url() -> dict:
         "pick": {n: int(text) for n, text in pick.items() if text.isdecimal()},
         "cell": {"symbol": symbol, "index": numbers} if symbol else None,
         "mode": query.get("view") if query.get("view") in MODES else "values",
+        "panel": query.get("panel"),
     }
