@@ -341,8 +341,8 @@ def snippet(scores: Row, temperature=1.0, constant=0.0, dtype="float64") -> str:
             "share = e / e.sum()",
             "print(naive, share, share - x.softmax(-1), sep='\\n')",
             "",
-            f"J = torch.autograd.functional.jacobian(lambda x: x.softmax(-1), x) / {temperature!r}",
-            f"formula = (torch.diag(share) - torch.outer(share, share)) / {temperature!r}",
+            "J = torch.autograd.functional.jacobian(lambda x: x.softmax(-1), x)",
+            "formula = torch.diag(share) - torch.outer(share, share)",
             "print(J, (J - formula).abs().max(), sep='\\n')",
             "",
         )
