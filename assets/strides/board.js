@@ -115,19 +115,30 @@ export class Board {
     }
   }
 
-  /** Draw the way from one cell to another: a step to the next cell is quiet, a jump is an arc. */
-  hop(from, to) {
-    const pen = this.trail;
+  /** Draw the way through these cells, fading towards its start, or all of it pale. A step to the
+   * next cell is a quiet line, a jump an arc. */
+  path(stops, fades) {
     const style = getComputedStyle(this.surface);
+    const tones = { jump: style.getPropertyValue("--lit"), step: style.getPropertyValue("--quiet") };
+    wipe(this.trail);
+    for (let k = 1; k < stops.length; k += 1) {
+      this.trail.globalAlpha = fades ? k / stops.length : 0.4;
+      this.#hop(stops[k - 1], stops[k], tones);
+    }
+    this.trail.globalAlpha = 1;
+  }
+
+  #hop(from, to, tones) {
+    const pen = this.trail;
     const [x, y] = this.centre(from);
     const [u, v] = this.centre(to);
     const jump = to !== from + 1;
-    pen.strokeStyle = style.getPropertyValue(jump ? "--lit" : "--quiet");
+    pen.strokeStyle = jump ? tones.jump : tones.step;
     pen.lineWidth = jump ? 1.5 : 3;
     pen.beginPath();
     pen.moveTo(x, y);
-    const lift = jump ? Math.min(26, 4 + Math.abs(u - x) / 5) : 0;
-    if (jump || y === v) pen.quadraticCurveTo((x + u) / 2, Math.min(y, v) - lift, u, v);
+    const lift = jump ? Math.min(30, 6 + Math.abs(u - x) / 3) : 0;
+    if (jump || y === v) pen.quadraticCurveTo((x + u) / 2, Math.max(2, Math.min(y, v) - lift), u, v);
     pen.stroke();
   }
 

@@ -46,8 +46,9 @@ export function tensorLayout(shape, room) {
 /** The storage as one strip, folded into rows. A row holds a whole number of the strides' runs, so
  * that what belongs together stays in one row. */
 export function stripLayout(length, strides, room) {
-  const gutter = length > 1 ? 8 + 8 * String(length - 1).length : 0;
+  const wide = 8 + 8 * String(length - 1).length;
   return fit((cell) => {
+    const gutter = length * cell <= room ? 0 : wide; // one row needs no address at its left
     const most = Math.max(1, Math.floor((room - gutter) / cell));
     const run = Math.max(1, ...strides.filter((stride) => stride <= most && stride <= length));
     const columns = Math.min(length, Math.floor(most / run) * run);
@@ -55,7 +56,7 @@ export function stripLayout(length, strides, room) {
     const rows = Math.ceil(length / columns);
     const labels = Array.from({ length: rows > 1 ? rows : 0 }, (_, row) => ({
       x: 0, y: row * cell, w: gutter - 6, h: cell, text: String(row * columns),
-    })).filter((label, row) => cell >= 11 || (row * cell) % 15 < cell);
+    })).filter((label, row) => row % Math.ceil(14 / cell) === 0);
     const frame = { cell, width: gutter + columns * cell, height: rows * cell, columns };
     return { ...frame, ...places(length, place), boxes: [], labels };
   });

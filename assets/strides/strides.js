@@ -10,6 +10,8 @@ sheet.replaceSync(await (await fetch(new URL("strides.css", import.meta.url))).t
 
 const views = new WeakMap(); // Streamlit calls again with each change: what is kept stays here
 const LETTERS = ["i", "j", "k", "l", "m"];
+const TRAIL = 24; // hops that stay in sight behind the walk
+const PALEST = 0.06; // share of the theme's own colour in the first cell of a storage
 const still = window.matchMedia("(prefers-reduced-motion: reduce)");
 
 export default function draw({ parentElement, data, setStateValue, setTriggerValue }) {
@@ -39,11 +41,11 @@ class View {
     this.root = make(root, "div", { class: "strides", "data-testid": "strides" });
     this.tableRoom = make(this.root, "div", { class: "scroll table", tabindex: "0" });
     this.facts = make(this.root, "ul", { class: "facts", "data-testid": "strides-facts" });
-    this.tensorTitle = make(this.root, "h4");
+    this.tensorTitle = make(this.root, "h2");
     this.tensor = new Board(this.root, "element");
     this.sum = make(this.root, "div", { class: "sum", "data-testid": "strides-arithmetic" });
     this.bar = make(this.root, "div", { class: "bar" });
-    this.stripTitle = make(this.root, "h4");
+    this.stripTitle = make(this.root, "h2");
     this.strip = new Board(this.root, "address");
     this.walkNote = make(this.root, "p", { class: "note", "data-testid": "strides-walk" });
     this.live = make(this.root, "div", { class: "unseen", "aria-live": "polite" });
@@ -89,8 +91,8 @@ class View {
     // Powers of two: 1 to 1024 elements a second.
     const range = { type: "range", min: "0", max: "10", step: "1", value: "2" };
     this.speed = make(this.speedLabel, "input", { ...range, "data-testid": "strides-speed" });
-    this.speedValue = make(this.speedLabel, "span", { class: "number" });
-    this.progress = make(this.bar, "span", { class: "number", "data-testid": "strides-progress" });
+    this.speedValue = make(this.speedLabel, "span");
+    this.progress = make(this.bar, "span", { class: "progress", "data-testid": "strides-progress" });
     this.play.addEventListener("click", () => this.#toggle());
     this.speed.addEventListener("input", () => this.#label());
   }
@@ -112,6 +114,7 @@ class View {
     make(table, "caption", { class: "unseen" }, text.table);
     const head = make(make(table, "thead"), "tr");
     for (const column of text.columns) make(head, "th", { scope: "col" }, column);
+    head.lastChild.replaceChildren(make(null, "span", { class: "unseen" }, text.columns.at(-1)));
     const body = make(table, "tbody");
     manifest.stages.forEach((stage, place) => this.#row(body, stage, place));
     manifest.unreached.forEach((operation, after) => {
@@ -148,7 +151,9 @@ class View {
 
   #remover(row, operation, place) {
     const name = fill(this.text.remove, { operation });
-    const button = make(make(row, "td"), "button", { type: "button", class: "remove", title: name, "aria-label": name }, "×");
+    const button = make(make(row, "td", { class: "tight" }), "button", {
+      type: "button", class: "remove", title: name, "aria-label": name,
+    }, "×");
     button.addEventListener("click", (event) => {
       event.stopPropagation();
       this.setTriggerValue("remove", place - 1);
@@ -224,6 +229,7 @@ class View {
     const hops = this.at.length - 1;
     this.walkNote.textContent = fill(jumps ? text.jumps : text.straight, { hops, jumps });
     this.progress.textContent = "";
+    this.walked = 0;
     if (this.pin?.element >= this.at.length || this.pin?.address >= this.cells.length) this.pin = null;
     this.#show(this.pin);
   }
@@ -308,10 +314,17 @@ class View {
     const control = ["BUTTON", "INPUT"].includes(event.target.tagName);
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === " " && !control) this.#toggle();
-    else if (event.key === "Escape") this.#fix(null);
+    else if (event.key === "Escape") this.#clear();
     else if (onBoard && this.#move(onBoard, event.key)) return void event.preventDefault();
     else return;
     event.preventDefault();
+  }
+
+  #clear() {
+    this.walked = 0;
+    this.strip.forget();
+    this.progress.textContent = "";
+    this.#fix(null);
   }
 
   /** Arrows go along the last two dims and on into the next matrix; Page keys go along the third
@@ -421,7 +434,7 @@ class View {
       if (!this.playing) return;
       owed += ((now - before) / 1000) * 2 ** Number(this.speed.value);
       before = now;
-      const steps = Math.floor(owed);
+      const steps = Math.max(0, Math.floor(owed)); // the first frame may lie before the click
       owed -= steps;
       if (steps) this.#walkTo(Math.min(this.walked + steps, this.at.length - 1));
       if (this.walked >= this.at.length - 1) this.#pause();
@@ -432,7 +445,8 @@ class View {
 
   #walkTo(n) {
     const { at, text } = this;
-    for (let k = this.walked; k < n; k += 1) this.strip.hop(at[k], at[k + 1]);
+    const from = this.playing ? Math.max(0, n - TRAIL) : 0;
+    this.strip.path(at.subarray(from, n + 1), this.playing);
     this.walked = n;
     this.pin = { element: n };
     this.#show(this.pin);
@@ -463,16 +477,20 @@ function readPalette(root) {
   const ground = colour("--st-background-color", "#ffffff");
   const ink = colour("--st-text-color", "#16292e");
   const full = colour("--st-primary-color", "#0f6674");
+  let fullest = 0.85; // or less, so that the numbers stay readable on every cell
+  while (fullest > 0.2 && contrast(blend(ground, full, fullest), ink) < 4.8) fullest -= 0.02;
   root.dataset.ground = light(ground) > 0.4 ? "light" : "dark";
   return {
     key: [ground, ink, full].join("/"),
     ramp: (count) => (n) => {
-      const share = count < 2 ? 0.1 : 0.08 + (0.72 * n) / (count - 1);
-      const tone = ground.map((from, part) => Math.round(from + (full[part] - from) * share));
-      const clear = contrast(tone, ink) >= contrast(tone, ground) ? ink : ground;
-      return { ground: `rgb(${tone})`, ink: `rgb(${clear})` };
+      const share = count < 2 ? PALEST : PALEST + ((fullest - PALEST) * n) / (count - 1);
+      return { ground: `rgb(${blend(ground, full, share)})`, ink: `rgb(${ink})` };
     },
   };
+}
+
+function blend(from, to, share) {
+  return from.map((part, at) => Math.round(part + (to[at] - part) * share));
 }
 
 function rgb(text) {

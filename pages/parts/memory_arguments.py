@@ -39,12 +39,13 @@ def _nothing(key: str, shape: Shape) -> list[str]:
 def _dim(key: str, what: str, label: str, shape: Shape, start: int = 0) -> str:
     dims = list(range(max(len(shape), 1)))
     key = f"{key}_{what}"
+    labels = [_("{dim} (size {size})").format(dim=dim, size=(*shape, 1)[dim]) for dim in dims]
     st.selectbox(
         label,
         dims,
         index=start % len(dims),
         key=key,
-        format_func=lambda dim: _("{dim} (size {size})").format(dim=dim, size=(*shape, 1)[dim]),
+        format_func=labels.__getitem__,
         width=150,
     )
     return key
@@ -114,11 +115,12 @@ def _flip(key: str, shape: Shape) -> list[str]:
 def _squeeze(key: str, shape: Shape) -> list[str]:
     ones = [dim for dim, size in enumerate(shape) if size == 1]
     key = f"{key}_dim"
+    every = _("every dim of size 1")
     st.selectbox(
         _("Dim"),
         [None, *ones],
         key=key,
-        format_func=lambda dim: _("every dim of size 1") if dim is None else str(dim),
+        format_func=lambda dim: every if dim is None else str(dim),
         width=220,
     )
     return [key]

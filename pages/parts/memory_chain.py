@@ -78,7 +78,7 @@ def put(shape: Shape, chain: Chain, stage: int | None = None) -> None:
 
 def _show(shape: Shape, chain: Chain, stage: int | None) -> None:
     st.session_state["memory"], st.session_state["memory_stage"] = (shape, chain), stage
-    st.session_state.pop("memory_problem", None)
+    st.session_state.pop("memory_problems", None)
 
 
 def undo() -> None:
@@ -119,12 +119,11 @@ def write_link(found: Walk) -> None:
 
 
 def _complain(place: str, error: ChainError, text: str) -> None:
-    st.session_state["memory_problem"] = (place, error, text)
+    st.session_state.setdefault("memory_problems", {})[place] = (error, text)
 
 
 def _problem(place: str) -> tuple[ChainError, str] | None:
-    at, *rest = st.session_state.get("memory_problem", ("",))
-    return rest if at == place else None
+    return st.session_state.get("memory_problems", {}).get(place)
 
 
 def _text_box(place: str, label: str, shown: str, read: Callable, **options) -> None:
@@ -139,8 +138,12 @@ def _text_box(place: str, label: str, shown: str, read: Callable, **options) -> 
         try:
             taken = read(text)
         except ChainError as error:
-            return _complain(place, error, text)
-        return put(taken, chain) if place == "shape" else put(shape, taken)
+            _complain(place, error, text)
+            return
+        problems = st.session_state.get("memory_problems", {})
+        put(taken, chain) if place == "shape" else put(shape, taken)
+        problems.pop(place, None)
+        st.session_state["memory_problems"] = problems  # the other box keeps what was typed there
 
     st.text_input(label, key=key, on_change=take, **options)
     if problem:
@@ -167,7 +170,8 @@ def controls(found: Walk) -> None:
         )
     with st.container(horizontal=True, vertical_alignment="bottom", border=True):
         _next(found)
-        _ways_back(found)
+        with st.container(horizontal=True, width="content"):
+            _ways_back(found)
     if problem := _problem("next"):
         st.error(escaped(sentence(problem[0])), icon=":material/error:")
 
@@ -180,11 +184,12 @@ def chosen_preset(found: Walk) -> str | None:
 
 def _examples(found: Walk) -> None:
     st.session_state["memory_preset"] = chosen_preset(found)
+    labels = {name: _(label) for name, label in PRESET_LABELS.items()}
     st.pills(
         _("Examples"),
         list(PRESETS),
         key="memory_preset",
-        format_func=lambda name: _(PRESET_LABELS[name]),
+        format_func=labels.get,
         on_change=lambda: _open(st.session_state["memory_preset"]),
         wrap=True,
     )
@@ -207,7 +212,6 @@ def _next(found: Walk) -> None:
         st.form_submit_button(
             _("Add"),
             icon=":material/add:",
-            type="primary",
             on_click=lambda: _add(found, name, [st.session_state[key] for key in keys]),
             disabled=stopped,
             help=_("Cure or remove the refused operation first.") if stopped else None,
