@@ -316,7 +316,7 @@ def contributions(trace: Trace) -> Contributions:
 
 def view_refusal(trace: Trace) -> str | None:
     """What torch says to `merged.view(…, S, H)`, the line that takes h·d_v = H for granted."""
-    merged = trace["merged"]
+    merged = trace["merged" if "merged" in trace else "output"]  # one head: nothing to merge
     try:
         merged.view(*merged.shape[:-1], trace.sizes["H"])
     except RuntimeError as refused:

@@ -4,7 +4,7 @@ from functools import lru_cache
 
 import streamlit as st
 
-from core import AttentionConfig, heads
+from core import AttentionConfig, heads, run
 from core.numbers import write
 from parts.heads_controls import choose, fit, number, row, sizes
 from parts.heads_tables import Cell, show, table
@@ -18,6 +18,7 @@ WIDTHS = {
     "6-2-5": (6, 2, 5),
 }
 cut = lru_cache(maxsize=64)(lambda config: heads.slices(trace(config)))
+wide = lru_cache(maxsize=4)(run)  # up to 50 MB each
 
 
 # --- one product or many ------------------------------------------------------------------------
@@ -84,20 +85,21 @@ def _differences(pieces, d_k: int) -> str:
 def width() -> None:
     """Any H, h and d_k, run: the shapes, the parameters, and the line of code that breaks."""
     st.markdown(prose("heads/width"))
-    _examples()
+    examples = st.container()
     with row():
         H = number(_("H, hidden size"), "width_H", 512, 1, 768)
         h = number(_("h, heads"), "width_h", 8, 1, 16)
         d_k = number(_("d_k, width of a head"), "width_d", 256, 1, 256)
+    with examples:
+        _examples((H, h, d_k))
     config = fit(S=4, H=H, h=h, d_k=d_k, project=True)
     if config is not None:
         _run(config)
 
 
-def _examples() -> None:
+def _examples(now: tuple[int, int, int]) -> None:
     names = {key: f"H = {H}, h = {h}, d_k = {d_k}" for key, (H, h, d_k) in WIDTHS.items()}
     keys = ("width_H", "width_h", "width_d")
-    now = tuple(st.session_state.get(key) for key in keys)
     st.session_state["width_example"] = next((k for k, v in WIDTHS.items() if v == now), None)
 
     def take():
@@ -108,7 +110,7 @@ def _examples() -> None:
 
 
 def _run(config: AttentionConfig) -> None:
-    found = trace(config)
+    found = wide(config)
     H, inner = config.H, config.h * config.d_k
     facts = {"H": H, "h": config.h, "d_k": config.d_k, "inner": inner, "S": config.S}
     facts["parameters"] = f"{_parameters(found):,}"
@@ -131,4 +133,5 @@ def _shapes(found) -> str:
                        Cell(str(step.shape), code=True)])
         for step in found.steps
     ]  # fmt: skip
-    return table(_("The run, step by step"), head, rows, name="shapes")
+    merged = [step.symbol for step in found.steps].index("merged") if "merged" in found else None
+    return table(_("The run, step by step"), head, rows, current=merged, name="shapes")

@@ -31,26 +31,27 @@ def sharing() -> None:
     show(head_map(caption, (_("query head"), _("reads key/value head")), ("q", "kv"), owners))
     st.markdown(prose("heads/sharing_repeat", **facts))
     show(_repeats(config))
-    st.markdown(prose("heads/sharing_cost", **facts, one_head=f"{_one_head(config):,}"))
+    st.markdown(prose("heads/sharing_cost", **facts, one_head=f"{head_sharing.one_head(config):,}"))
     show(_budgets(config))
 
 
 def _controls() -> AttentionConfig | None:
-    _models()
+    models = st.container()
     with row():
         H = number(_("H, hidden size"), "share_H", 768, 1, 4096)
         h = number(_("h, query heads"), "share_h", 12, 1, 64)
         d_k = number(_("d_k, width of a head"), "share_d", 64, 1, 256)
+    with models:
+        _models((H, h, d_k))
     shared = {str(g): str(g) for g in range(h, 0, -1) if h % g == 0}
     g = int(choose(_("g, key/value heads"), shared, "share_g"))
     dtype = choose(_("Data type"), ("float16", "bfloat16", "float32", "float64"), "share_dtype")
     return fit(S=1, H=H, h=h, g=g, d_k=d_k, dtype=dtype)
 
 
-def _models() -> None:
+def _models(now: tuple[int, int, int]) -> None:
     """Known models as a start: they set H, h and d_k."""
     sizes = {n: (m["H"], m["h"], m["H"] // m["h"]) for n, m in MODELS.items()}
-    now = tuple(st.session_state.get(key) for key in KEYS)
     fits = [name for name, values in sizes.items() if values == now]
     if st.session_state.get("share_model") not in fits:
         st.session_state["share_model"] = fits[0] if fits else None
@@ -74,7 +75,7 @@ def _repeats(config: AttentionConfig) -> str:
     head = (_("PyTorch"), _("Shape"), _("Strides"), _("Storage in bytes"), _("Memory"))
     rows = [
         (
-            one.code,
+            f"`{one.code}`",
             [
                 Cell(str(one.shape), code=True),
                 Cell(str(one.strides), code=True),
@@ -115,7 +116,3 @@ def _budgets(config: AttentionConfig) -> str:
     ]
     current = [one.g for one in listed].index(config.g)
     return table(_("One layer, for every possible g"), head, rows, current=current, name="budgets")
-
-
-def _one_head(config: AttentionConfig) -> int:
-    return head_sharing.one_head(config)

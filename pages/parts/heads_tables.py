@@ -70,12 +70,18 @@ def table(
         marks = ' aria-current="step"' if place == current else ""
         marks += ' class="rule"' if place == rule else ""
         made = "".join((Cell(c) if isinstance(c, str) else c).html() for c in cells)
-        body += f'<tr{marks}><th scope="row">{escape(label)}</th>{made}</tr>'
+        body += f'<tr{marks}><th scope="row">{_label(label)}</th>{made}</tr>'
     return (
         f'<div class="heads-table" role="region" tabindex="0" aria-label="{escape(caption)}"'
         f' data-table="{escape(name)}"><table><caption>{escape(caption)}</caption>'
         f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>"
     )
+
+
+def _label(text: str) -> str:
+    """A row name; between backticks it is set in code type."""
+    code = len(text) > 2 and text[0] == text[-1] == "`"
+    return f"<code>{escape(text[1:-1])}</code>" if code else escape(text)
 
 
 def head_map(caption: str, labels: tuple[str, str], short: tuple[str, str], owners) -> str:

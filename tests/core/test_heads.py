@@ -271,6 +271,8 @@ def test_width_that_does_not_multiply_to_H():
     torch.testing.assert_close(trace["output"], expected, atol=1e-5, rtol=1e-5)
     usual = run(AttentionConfig(S=4, H=512, h=8, project=True))
     assert heads.view_refusal(usual) is None
+    alone = run(AttentionConfig(S=4, H=6, h=1, d_k=5, project=True))
+    assert "invalid for input of size 20" in heads.view_refusal(alone)
 
 
 # --- shared key/value heads ---------------------------------------------------------------------
