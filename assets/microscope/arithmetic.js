@@ -105,10 +105,9 @@ function concat({ step, index, inputs, at, text }) {
 
 function scale({ step, index, at }) {
   const x = at(0, index);
-  const by = step.op.tex ?? write(step.op.factor);
-  const pieces = [[write(x), 0], [`·${by}`]];
-  if (/[√/]/.test(by)) pieces.push([" = "], [write(x), 0], [`·${factor(step.op.factor)}`]);
-  return result(at, pieces);
+  const by = step.op.tex ?? factor(step.op.factor);
+  // A factor of 1/√d_k is read as a division.
+  return result(at, [[write(x), 0], [by.startsWith("1/√") ? ` / ${by.slice(2)}` : `·${by}`]]);
 }
 
 function bias({ index, inputs, at }) {

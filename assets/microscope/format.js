@@ -33,7 +33,7 @@ function trim(text) {
 }
 
 function signed(text) {
-  return (/^-0(\.0*)?$/.test(text) ? text.slice(1) : text).replace("-", MINUS);
+  return (/^-0(\.0*)?$/.test(text) ? text.slice(1) : text).replaceAll("-", MINUS);
 }
 
 /**

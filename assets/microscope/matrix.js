@@ -191,7 +191,7 @@ class Table extends Grid {
       text: shown ?? (value === undefined ? "·" : say(value)),
       "data-cell": `${row},${col}`,
       "data-value": value === undefined ? null : String(value),
-      title: value === undefined ? null : String(value).replace("-", "−").replace("Infinity", "∞"),
+      title: value === undefined ? null : String(value).replaceAll("-", "−").replace("Infinity", "∞"),
     });
     const colour = look.palette.of(value, face.step.range);
     if (colour) {
@@ -333,10 +333,13 @@ class Picture extends Grid {
   at(event) {
     if (event.target === this.cursor) return this.rove;
     if (event.target !== this.canvas) return null;
+    // A click comes with rounded coordinates: what was pointed at is what was clicked.
+    if (event.type === "click" && this.pointed) return this.pointed;
     const { rows, cols } = this.face;
     const row = Math.floor((event.offsetY / this.canvas.clientHeight) * rows);
     const col = Math.floor((event.offsetX / this.canvas.clientWidth) * cols);
-    return this.inside(row, col) ? [row, col] : null;
+    this.pointed = this.inside(row, col) ? [row, col] : null;
+    return this.pointed;
   }
 
   // The smallest rectangle around the cells: a row, a column or a single cell.

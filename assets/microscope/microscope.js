@@ -65,7 +65,7 @@ class Microscope {
       play: button("play", () => this.toggle()),
       next: button("next", () => this.walk(1)),
     };
-    this.position = element("output", { class: "position" });
+    this.position = element("span", { class: "position" });
     this.heading = element("span", { class: "heading" });
     this.pickers = element("div", { class: "pickers" });
     this.hints = element("div", { class: "hints" });
@@ -79,8 +79,7 @@ class Microscope {
         "div",
         { class: "bar-top" },
         element("div", { class: "buttons" }, previous, play, next),
-        this.position,
-        this.heading,
+        element("output", {}, this.position, this.heading), // read out on each step
         this.pickers,
         this.hints,
       ),
@@ -128,7 +127,7 @@ class Microscope {
     const sameLook = palette.signature === this.palette?.signature;
     const said = JSON.stringify([data.id, data.text, data.step, data.epoch]);
     const same = data.id !== undefined && said === this.said;
-    if (same && sameLook) return;
+    if (same && sameLook) return this.settlePick();
     this.palette = palette;
     this.said = said;
     this.root.style.setProperty("--muted", palette.muted);
@@ -433,6 +432,14 @@ class Microscope {
     return element("label", { class: "picker" }, element("span", { text: name }), select);
   }
 
+  // The page has answered a wish for another head with what was there before.
+  settlePick() {
+    if (!this.root.hasAttribute("aria-busy")) return;
+    this.root.removeAttribute("aria-busy");
+    this.pickersShown = null;
+    this.showPickers();
+  }
+
   choose(dim, i) {
     const { h, g } = this.trace.sizes;
     const pick = { ...this.pick, ...(dim === "g" ? { h: (i * h) / g } : { [dim]: i }) };
@@ -551,11 +558,12 @@ class Microscope {
   }
 
   dispose() {
-    this.flush();
     this.pause();
+    clearTimeout(this.reporting);
     clearTimeout(this.speaking);
     this.observer.disconnect();
     mute(this);
+    this.root.remove();
   }
 }
 

@@ -8,7 +8,7 @@
 import json
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 import numpy as np
@@ -68,8 +68,10 @@ def show(
         height=height,
         **{f"on_{state}_change": changed for state in STATES},
     )
-    chosen = _checked(manifest, heard)
-    st.session_state[_memory(key)]["seen"] = chosen.step
+    memory, chosen = st.session_state[_memory(key)], _checked(manifest, heard)
+    if memory.get("shown") != memory["epoch"]:  # the browser has yet to follow
+        chosen = replace(chosen, step=memory["step"])
+    memory.update(shown=memory["epoch"], seen=chosen.step)
     return chosen
 
 
@@ -88,8 +90,9 @@ def pack(
     dictionary into text without a word; so all else is refused here, by TypeError (not plain data,
     not a 1-D float32 array) or ValueError (NaN or ∞ in the JSON, a tensor beyond the values).
 
-    >>> pack({"steps": []}, np.zeros(2, np.float32), text={})[:4]
-    b'\\\\\\x00\\x00\\x00'
+    >>> header, values = unpack(pack({"steps": []}, np.ones(2, np.float32), text={}, step=3))
+    >>> header["step"], values
+    (3, array([1., 1.], dtype=float32))
     """
     if not isinstance(values, np.ndarray) or values.ndim != 1 or values.dtype != np.float32:
         raise TypeError(f"values must be a 1-D float32 array, not {_described(values)}")
@@ -161,13 +164,14 @@ def words() -> dict:
 
 def _settle(key: str, step: int, reported: int | None) -> dict:
     """The step and epoch to send. The browser obeys the step of an epoch it has not seen before,
-    and else keeps the reader's own; so they stay as they are while the page asks nothing new."""
+    and else keeps the reader's own; so they stay as they are while the page asks nothing new.
+    """
     fresh = {"step": step, "asked": step, "seen": step, "epoch": 1}
     memory = st.session_state.setdefault(_memory(key), fresh)
-    remounted = reported is None and memory["asked"] != step
-    new = reported is not None and step not in (memory["asked"], memory["seen"], reported)
-    if remounted or new:
-        memory.update(step=step, epoch=memory["epoch"] + 1)
+    if "shown" in memory:
+        returned = reported is None  # from another page: the reader's state was dropped
+        if returned or step not in (memory["asked"], memory["seen"], reported):
+            memory.update(step=step, epoch=memory["epoch"] + 1)
     memory["asked"] = step
     return {"step": memory["step"], "epoch": memory["epoch"]}
 
