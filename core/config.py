@@ -10,8 +10,10 @@ from __future__ import annotations
 import base64
 import json
 import math
+import operator
 import zlib
 from dataclasses import dataclass, fields, replace
+from numbers import Real
 
 from core.errors import InputError, require
 
@@ -19,6 +21,9 @@ LARGEST = {"B": 16, "S": 4096, "T": 4096, "H": 4096, "h": 64, "g": 64, "d_k": 10
 DTYPES = ("float32", "float64", "bfloat16", "float16")
 PAD = "·"  # stands where a sentence of a batch is shorter than the longest
 AFFORDABLE = 1 << 24  # score elements that a shared server computes for one visitor
+SIZES = tuple(LARGEST)
+FLOAT32 = (2 - 2**-23) * 2.0**127  # its largest number: inputs are made in float32
+SEEDS = 2**53  # a browser holds whole numbers up to here
 EDIT_BYTES = 65536  # what edits in a link may unpack to
 
 
@@ -61,11 +66,26 @@ class AttentionConfig:
     edits: tuple[tuple[str, tuple[int, ...], float], ...] = ()
 
     def __post_init__(self):
+        self._tidy()
         self._take_sizes_from_tokens()
-        for name in ("S", "H", "h", "T", "B", "g", "d_k", "d_v"):
+        for name in SIZES:
             self._check_size(name)
         self._fill_defaults()
         self._check_choices()
+        self._check_pairs()
+        self._check_edits()
+
+    def _tidy(self):
+        """Plain numbers and tuples, so that equal configurations are equal, hashable values."""
+        for name in (*SIZES, "seed"):
+            self._set(**{name: _whole(getattr(self, name))})
+        for name in ("scale", "softcap", "gain"):
+            self._set(**{name: _real(name, getattr(self, name))})
+        for name in ("tokens", "targets"):
+            self._set(**{name: _sentences(name, getattr(self, name))})
+        for name in ("window", "lengths", "hidden"):
+            self._set(**{name: _tuples(getattr(self, name))})
+        self._set(edits=_edits(self.edits))
 
     def _set(self, **values):
         for name, value in values.items():
@@ -73,22 +93,25 @@ class AttentionConfig:
 
     def _take_sizes_from_tokens(self):
         if self.x == "example":
-            self._set(S=4, H=6, T=None, cross=False, B=None, tokens=())
+            self._set(S=4, H=6, T=None, cross=False, B=None, tokens=(), targets=())
         source = max(map(len, self.tokens), default=0)
         target = max(map(len, self.targets), default=0)
         if source:
             self._set(**{"T" if self.cross else "S": source})
         if target and self.cross:
             self._set(S=target)
-        if len(self.tokens) > 1:
-            self._set(B=len(self.tokens))
+        batches = {len(lines) for lines in (self.tokens, self.targets) if len(lines) > 1}
+        if len(batches) > 1:
+            sizes = {"got": len(self.targets), "wanted": len(self.tokens)}
+            raise InputError("same-batch", left="targets", right="tokens", **sizes)
+        if batches:
+            self._set(B=batches.pop())
 
     def _check_size(self, name):
         value = getattr(self, name)
         if value is None:
             return
-        ok = isinstance(value, int) and not isinstance(value, bool)
-        require(ok, "not-a-number", name=name, got=repr(value))
+        require(type(value) is int, "not-a-number", name=name, got=repr(value)[:40])
         require(value >= 1, "size-least", name=name, got=value, least=1)
         require(value <= LARGEST[name], "size-most", name=name, got=value, most=LARGEST[name])
 
@@ -110,19 +133,35 @@ class AttentionConfig:
         ):
             value = getattr(self, name)
             listed = ", ".join(map(str, known))
-            require(value in known, "unknown-choice", name=name, got=repr(value), known=listed)
-        for name in ("scale", "softcap", "gain"):
-            value = getattr(self, name)
-            ok = value is None or (isinstance(value, int | float) and math.isfinite(value))
-            require(ok, "not-a-number", name=name, got=repr(value))
+            ok = isinstance(value, str | bool | int | None) and value in known
+            require(ok, "unknown-choice", name=name, got=repr(value)[:40], known=listed)
+        ok = type(self.seed) is int
+        require(ok, "not-a-number", name="seed", got=repr(self.seed)[:40])
+        require(abs(self.seed) <= SEEDS, "size-most", name="seed", got=self.seed, most=SEEDS)
         require(self.softcap is None or self.softcap > 0, "softcap", got=self.softcap)
+
+    def _check_pairs(self):
         check_window(self.window)
-        for i, j in self.hidden:
-            ok = 0 <= i < self.S and 0 <= j < self.T
-            require(ok, "hidden", got=f"({i}, {j})", S=self.S, T=self.T)
+        require(isinstance(self.hidden, tuple), "hidden", got=self.hidden, S=self.S, T=self.T)
+        for pair in self.hidden:
+            ok = _whole_numbers(pair) and len(pair) == 2
+            ok = ok and 0 <= pair[0] < self.S and 0 <= pair[1] < self.T
+            require(ok, "hidden", got=str(pair)[:40], S=self.S, T=self.T)
         if self.lengths is not None:
-            ok = len(self.lengths) == (self.B or 1) and all(0 <= n <= self.T for n in self.lengths)
-            require(ok, "lengths", got=list(self.lengths), T=self.T, B=self.B or 1)
+            ok = _whole_numbers(self.lengths) and len(self.lengths) == (self.B or 1)
+            ok = ok and all(0 <= n <= self.T for n in self.lengths)
+            require(ok, "lengths", got=str(self.lengths)[:40], T=self.T, B=self.B or 1)
+
+    def _check_edits(self):
+        shapes = self.input_shapes()
+        for symbol, index, value in self.edits:
+            require(symbol in shapes, "edit-symbol", got=symbol[:40], known=", ".join(shapes))
+            shape = shapes[symbol]
+            ok = len(index) == len(shape)
+            ok = ok and all(0 <= i < n for i, n in zip(index, shape, strict=True))
+            require(ok, "edit-cell", symbol=symbol, shape=shape, index=index)
+            facts = {"name": f"{symbol}{list(index)}", "got": value, "dtype": "float32"}
+            require(abs(value) <= FLOAT32, "out-of-range", most=f"{FLOAT32:.3g}", **facts)
 
     def sizes(self) -> dict[str, int]:
         """Every named dimension with its size."""
@@ -142,9 +181,12 @@ class AttentionConfig:
         return shapes | ({"W_O": (self.h * self.d_v, self.H)} if self.project else {})
 
     def check_affordable(self, most: int = AFFORDABLE) -> None:
-        """Raise InputError if the scores have more than `most` elements: a server's own limit."""
+        """Raise InputError if scores or an input exceed `most` elements: a server's own limit."""
         cells = (self.B or 1) * self.h * self.S * self.T
         require(cells <= most, "too-large", cells=f"{cells:,}", most=f"{most:,}")
+        for name, shape in self.input_shapes().items():
+            cells, facts = math.prod(shape), {"name": name, "shape": shape}
+            require(cells <= most, "too-large-input", cells=f"{cells:,}", most=f"{most:,}", **facts)
 
     def changed(self, **values) -> AttentionConfig:
         """A copy with some fields changed; widths and lengths that followed others follow again."""
@@ -184,13 +226,96 @@ class AttentionConfig:
             try:
                 given[name] = _read(name, text)
             except (ValueError, TypeError, KeyError, RecursionError, zlib.error):
-                problems.append(InputError("link-value", name=name, got=text[:40]))
-        try:
-            return cls(**given), problems
-        except InputError as problem:
-            return cls(), [*problems, problem]
-        except (TypeError, ValueError):
-            return cls(), [*problems, InputError("link-value", name="edits", got="…")]
+                problems.append(InputError("link-value", name=name, got=str(text)[:40]))
+        chosen, refused = _possible(given)
+        return chosen, problems + refused
+
+
+def _possible(given: dict) -> tuple[AttentionConfig, list[InputError]]:
+    """A configuration of as many of these fields as go together, and why others did not."""
+    chosen = _tried(given)
+    if not isinstance(chosen, InputError):
+        return chosen, []
+    for name in given:  # the one that spoils the rest, if there is one
+        rest = _tried({other: value for other, value in given.items() if other != name})
+        if not isinstance(rest, InputError):
+            return rest, [chosen]
+    kept, refused = {}, []
+    for name, value in given.items():
+        more = _tried(kept | {name: value})
+        if isinstance(more, InputError):
+            refused.append(more)
+        else:
+            kept[name] = value
+    return AttentionConfig(**kept), refused
+
+
+def _tried(given: dict) -> AttentionConfig | InputError:
+    try:
+        chosen = AttentionConfig(**given)
+        chosen.check_affordable()  # links are opened on a shared server
+        return chosen
+    except InputError as problem:
+        return problem
+
+
+# --- fields as plain values -------------------------------------------------------------------
+
+
+def _whole(value):
+    """A whole number of any kind (NumPy's too) as int; anything else as it is."""
+    if isinstance(value, bool):
+        return value
+    try:
+        return operator.index(value)
+    except TypeError:
+        return value
+
+
+def _real(name: str, value) -> float | None:
+    """A finite number as float."""
+    if value is None:
+        return None
+    try:
+        ok = isinstance(value, Real) and math.isfinite(value)
+    except OverflowError:
+        ok = False
+    require(ok, "not-a-number", name=name, got=repr(value)[:40])
+    return float(value)
+
+
+def _tuples(value):
+    return tuple(map(_tuples, value)) if isinstance(value, list | tuple) else _whole(value)
+
+
+def _whole_numbers(value) -> bool:
+    return isinstance(value, tuple) and all(type(number) is int for number in value)
+
+
+def _sentences(name: str, value) -> tuple[tuple[str, ...], ...]:
+    """One tuple of tokens per sample; a flat one is one sample."""
+    value = _tuples(value)
+    if isinstance(value, tuple) and value and all(isinstance(token, str) for token in value):
+        value = (value,)
+    ok = isinstance(value, tuple) and all(isinstance(line, tuple) for line in value)
+    ok = ok and all(_text(token) for line in value for token in line)
+    require(ok, "tokens", name=name, got=ascii(value)[:40])
+    return value
+
+
+def _text(token) -> bool:
+    """Whether a token can be written as UTF-8: half a surrogate pair cannot."""
+    return isinstance(token, str) and not any("\ud800" <= letter <= "\udfff" for letter in token)
+
+
+def _edits(value) -> tuple[tuple[str, tuple[int, ...], float], ...]:
+    edits = _tuples(value)
+    require(isinstance(edits, tuple), "edit", got=repr(value)[:40])
+    for edit in edits:
+        ok = isinstance(edit, tuple) and len(edit) == 3
+        ok = ok and isinstance(edit[0], str) and _whole_numbers(edit[1])
+        require(ok, "edit", got=ascii(edit)[:40])
+    return tuple((name, index, _real(name, number)) for name, index, number in edits)
 
 
 def check_window(window) -> None:
@@ -199,7 +324,7 @@ def check_window(window) -> None:
         return
     ok = isinstance(window, tuple | list) and len(window) == 2
     ok = ok and all(type(side) is int and side >= -1 for side in window)
-    require(ok, "window", got=window)
+    require(ok, "window", got=str(window)[:40])
 
 
 # --- the link ---------------------------------------------------------------------------------
@@ -224,7 +349,7 @@ def _write(name, value) -> str:
 
 def _read(name, text):
     if name in _PACKED:
-        return _tuples(json.loads(_unpack(text)))
+        return json.loads(_unpack(text))
     if name in _PAIRS:
         return tuple(int(part) for part in text.split(","))
     if name in _NUMBERS:
@@ -244,10 +369,6 @@ def _unpack(text: str) -> bytes:
     if inflate.unconsumed_tail:
         raise ValueError("too long")
     return plain
-
-
-def _tuples(value):
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 # --- presets ----------------------------------------------------------------------------------

@@ -61,10 +61,15 @@ SENTENCES = {
     "paste a block of that size, or change the sizes first.",
     "too-large": "B × h × S × T = {cells} scores are more than the {most} that are computed here: "
     "choose smaller S, h or B.",
+    "too-large-input": "{name} {shape} would have {cells} numbers, more than the {most} that are "
+    "computed here: choose smaller sizes.",
     "no-symbol": "this trace has no step {got}: it has {known}.",
     "no-cell": "{symbol} has shape {shape}, so there is no element {index}.",
     "no-gradient": "{symbol} holds true and false, which have no gradient: choose another step.",
     "edit-symbol": "{got} cannot be edited: only the inputs {known} can.",
+    "edit": "edits hold {got}: each is a symbol, the position of an element and a number, such as "
+    "('X', (0, 1), 0.5).",
+    "tokens": "{name} are {got}: give one tuple of words per sample, such as (('the', 'cat'),).",
     "edit-cell": "{symbol} has shape {shape}, so its element {index} cannot be edited.",
     "lengths": "lengths are {got}: give one whole number from 0 to T = {T} for each of "
     "{B} samples.",
@@ -88,7 +93,7 @@ SENTENCES = {
 class InputError(ValueError):
     """An input that does not fit. `id` names the sentence, `facts` fill its gaps.
 
-    Pages translate `SENTENCES[error.id]` and fill in `error.facts`; `str(error)` is the English one.
+    Pages translate `SENTENCES[error.id]` and fill in `error.facts`; `str(error)` is English.
     """
 
     def __init__(self, id: str, **facts):

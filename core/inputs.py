@@ -1,4 +1,4 @@
-"""Where X, Y and the W come from: numbers that anyone can make again, with the line that makes them.
+"""Where X, Y and the W come from: numbers that anyone can make again, and the line to do so.
 
 Every tensor has its own generator, seeded from the seed and its name, and is drawn on the CPU in
 float32: changing one size leaves the other tensors alone, and every device sees the same numbers.
@@ -12,7 +12,6 @@ from typing import NamedTuple
 import torch
 
 from core.config import PAD, AttentionConfig
-from core.errors import InputError, require
 
 EXAMPLE = (
     (0.05, 0.11, 0.42, 0.03, 0.89, 0.59),
@@ -93,18 +92,9 @@ def edited(made: Made, symbol: str, config: AttentionConfig) -> Made:
         return made
     tensor, lines = made.tensor.clone(), made.lines
     for index, value in changes:
-        ok = len(index) == tensor.ndim and all(
-            0 <= i < n for i, n in zip(index, tensor.shape, strict=True)
-        )
-        require(ok, "edit-cell", symbol=symbol, shape=tuple(tensor.shape), index=tuple(index))
-        tensor[tuple(index)] = value
-        lines += f"\n{symbol}[{', '.join(map(str, index))}] = {_literal(value)}"
+        tensor[index] = value
+        lines += f"\n{symbol}[{', '.join(map(str, index))}] = {value!r}"
     return Made(tensor, lines)
-
-
-def _literal(value: float) -> str:
-    text = repr(float(value))
-    return text if text[-1].isdigit() else f'float("{text}")'
 
 
 def make(config: AttentionConfig) -> dict[str, Made]:
@@ -115,9 +105,6 @@ def make(config: AttentionConfig) -> dict[str, Made]:
             made[symbol] = rows(config, symbol)
         else:
             made[symbol] = normal(shape, config.seed, symbol, config.gain * shape[0] ** -0.5)
-    for symbol, *_ in config.edits:
-        if symbol not in made:
-            raise InputError("edit-symbol", got=symbol, known=", ".join(made))
     return {symbol: edited(value, symbol, config) for symbol, value in made.items()}
 
 

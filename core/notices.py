@@ -1,8 +1,8 @@
 """What a reader of a trace should know beyond its numbers, found in its tensors.
 
 >>> import core, torch
->>> q = torch.zeros(1, 1, 2, 4); t = core.attend(q, q, q, mask=torch.tensor([[False] * 2, [True] * 2]))
->>> [notice.id for notice in t.notices]
+>>> q, mask = torch.zeros(2, 4), torch.tensor([[False, False], [True, True]])
+>>> [notice.id for notice in core.attend(q, q, q, mask=mask).notices]
 ['blind']
 """
 
@@ -11,12 +11,12 @@ import math
 import torch
 
 from core.errors import Notice
-from core.ops import Given
+from core.ops import Bias, Given, Mask, peak
 
 
 def find(trace) -> tuple[Notice, ...]:
     """Queries without a key, the first NaN, the first overflow, a mask that looks boolean."""
-    found = [_mask_looks_boolean(trace), _nan(trace), _overflow(trace), _blind(trace)]
+    found = [_mask_looks_boolean(trace), *_not_finite(trace), _blind(trace)]
     return tuple(notice for notice in found if notice)
 
 
@@ -35,32 +35,32 @@ def _mask_looks_boolean(trace):
     return None
 
 
-def _nan(trace):
+def _not_finite(trace) -> list[Notice]:
+    """The first NaN, and the first number that passed the range of its type."""
+    nan = overflow = None
     for step in trace.steps:
-        hit = step.tensor.isnan()
-        if bool(hit.any()):
-            return Notice("nan", symbol=step.symbol, index=_first(hit))
-    return None
+        tensor = step.tensor
+        if tensor.dtype == torch.bool or math.isfinite(peak(tensor)):
+            continue
+        if nan is None and bool((hit := tensor.isnan()).any()):
+            nan = Notice("nan", symbol=step.symbol, index=_first(hit))
+        if overflow is None and bool((hit := _grown(step.op, tensor)).any()):
+            dtype = str(tensor.dtype).removeprefix("torch.")
+            overflow = Notice("overflow", symbol=step.symbol, dtype=dtype, index=_first(hit))
+    return [nan, overflow]
 
 
-def _overflow(trace):
-    for step in trace.steps:
-        if step.symbol == "masked" or not step.tensor.is_floating_point():
-            continue
-        hit = step.tensor == math.inf
-        if isinstance(step.op, Given) or step.symbol in ("bias", "biased"):
-            continue
-        hit = hit | (step.tensor == -math.inf)
-        if bool(hit.any()):
-            dtype = str(step.tensor.dtype).removeprefix("torch.")
-            return Notice("overflow", symbol=step.symbol, dtype=dtype, index=_first(hit))
-    return None
+def _grown(op, tensor):
+    """Where a number became infinite; −∞ in a mask, or made by one, was meant."""
+    if isinstance(op, Given | Bias | Mask):
+        return tensor == math.inf
+    return tensor.isinf()
 
 
 def _blind(trace):
     if "weights" not in trace:
         return None
-    hit = (trace["weights"] == 0).all(-1)
+    hit = trace["weights"].amax(-1) == 0
     if not bool(hit.any()):
         return None
     return Notice("blind", count=int(hit.sum()), rows=hit.numel(), index=_first(hit))

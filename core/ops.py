@@ -7,11 +7,14 @@ Axes are named: `"B h S d_k"`, a composite axis is `"h·d_k"`. An axis of size 1
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
 from typing import ClassVar
 
 import torch
 
+from core.config import DTYPES
 from core.numbers import factor as as_factor
 from core.numbers import write
 
@@ -149,21 +152,44 @@ class Given(Op):
     def code(self, symbol, reads, dims, tensor):
         if self.lines:
             return f"{symbol} = {self.lines}"
-        read = f'given["{symbol}"]'
-        if tensor.is_contiguous() or 0 in tensor.stride():
+        read, stride = f'given["{symbol}"]', tuple(tensor.stride())
+        if stride == tuple(torch.empty(tensor.shape, device="meta").stride()):
             return f"{symbol} = {read}"
-        layout = f"{tuple(tensor.shape)}, {tensor.stride()}, dtype={tensor.dtype}"
-        return f"{symbol} = torch.empty_strided({layout}).copy_({read})"
+        # An axis of stride 0 repeats one place in memory: lay that place, then expand.
+        alone = ", ".join(":1" if step == 0 else ":" for step in stride)
+        shape = tuple(1 if step == 0 else n for n, step in zip(tensor.shape, stride, strict=True))
+        laid = f"torch.empty_strided({shape}, {stride}, dtype={tensor.dtype})"
+        return f"{symbol} = {laid}.copy_({read}[{alone}]).expand({tuple(tensor.shape)})"
 
 
 @dataclass(frozen=True)
 class Contract(Op):
-    """A product summed over the last axis of the first operand: X (S, H) times W (H, d_k)."""
+    """A product summed over the last axis of the first operand: X (S, H) times W (H, d_k).
+
+    `wide`: cells that are not finite are summed again in float64, for +1e40 − 1e40 is 0, while
+    float32 makes it ∞ − ∞ = NaN. `settle` turns it on where that changes a cell. A sum that is
+    really too large stays ±∞.
+    """
 
     kind: ClassVar[str] = "contract"
+    wide: bool = False
+
+    @staticmethod
+    def right(b):
+        """The second operand as `matmul` takes it."""
+        return b
 
     def compute(self, a, b, out=None):
-        return torch.matmul(a, b, out=out)
+        plain = torch.matmul(a, self.right(b), out=out)
+        return _summed_again(plain, a, self.right(b)) if self.wide else plain
+
+    def settle(self, a, b, out=None):
+        plain = self.compute(a, b, out=out)
+        if self.wide or not _overflows(a, b, plain):
+            return self, plain
+        again = _summed_again(plain, a, self.right(b))
+        same = bool(((again == plain) | (again.isnan() & plain.isnan())).all())
+        return (self, plain) if same else (replace(self, wide=True), again)
 
     @staticmethod
     def operands(out):
@@ -179,14 +205,21 @@ class Contract(Op):
             i, j = broadcast(i, a.shape), broadcast(j, b.shape)
             sources = (Source(left, i, _number(a, i)), Source(right, j, _number(b, j)))
             terms.append(Term(sources, sources[0].value * sources[1].value))
-        total = math.fsum(t.value for t in terms) if _finite(terms) else sum(t.value for t in terms)
-        return terms, total, _sum_of_products(terms)
+        return terms, _total(terms), _sum_of_products(terms)
 
     def latex(self, reads, sizes):
         return rf"{tex(reads[0])} \, {tex(reads[1])}"
 
+    _right_code: ClassVar[str] = ""
+
     def code(self, symbol, reads, dims, tensor):
-        return f"{symbol} = {reads[0]} @ {reads[1]}"
+        a, b = reads[0], f"{reads[1]}{self._right_code}"
+        if not self.wide:
+            return f"{symbol} = {a} @ {b}"
+        small, large = "2.0**-520", "2.0**520"
+        wide = f"({a}.double() * {small}) @ ({b}.double() * {small}) * {large} * {large}"
+        chosen = f"torch.where({symbol}.isfinite(), {symbol}, wide.to({symbol}.dtype))"
+        return f"{symbol} = {a} @ {b}\nwide = {wide}\n{symbol} = {chosen}"
 
     def flops(self, sizes, in_dims, out_dims):
         return 2 * volume(in_dims[0].split()[-1], sizes) * volume(out_dims, sizes)
@@ -211,14 +244,14 @@ class Compare(Contract):
         *lead, i, j = out
         return lambda k: ((*lead, i, k), (*lead, j, k))
 
-    def compute(self, a, b, out=None):
-        return torch.matmul(a, b.transpose(-2, -1), out=out)
+    _right_code: ClassVar[str] = ".transpose(-2, -1)"
+
+    @staticmethod
+    def right(b):
+        return b.transpose(-2, -1)
 
     def latex(self, reads, sizes):
         return rf"{tex(reads[0])} \, {tex(reads[1])}^\top"
-
-    def code(self, symbol, reads, dims, tensor):
-        return f"{symbol} = {reads[0]} @ {reads[1]}.transpose(-2, -1)"
 
     def equation(self, reads):
         return [
@@ -228,11 +261,52 @@ class Compare(Contract):
         ]
 
     def save(self):
-        return {"kind": "compare"}
+        return {"kind": "compare", "wide": self.wide}
 
 
-def _finite(terms) -> bool:
-    return all(math.isfinite(term.value) for term in terms)
+def peak(tensor: torch.Tensor) -> float:
+    """The largest magnitude in a tensor; NaN if it holds one.
+
+    >>> peak(torch.tensor([1.0, -3.0]))
+    3.0
+    """
+    if not tensor.numel():
+        return 0.0
+    low, high = torch.aminmax(tensor)
+    return max(abs(float(low)), abs(float(high)))
+
+
+def _overflows(a, b, result) -> bool:
+    """Whether a product holds a cell that is not finite, told from its operands if they are few."""
+    if result.numel() > a.numel() + b.numel():
+        # Half of the range: the sums of a kernel are rounded, and this must be certain.
+        most = 2 * peak(a) * peak(b) * a.shape[-1]
+        if most <= torch.finfo(result.dtype).max:
+            return False
+    return not math.isfinite(peak(result))
+
+
+def _summed_again(plain, a, b):
+    """The product, its cells that are not finite computed in float64 with room to spare."""
+    small, large = 2.0**-520, 2.0**520  # powers of 2 lose no digit
+    place = "cpu" if plain.device.type == "mps" else plain.device  # no float64 there
+    a, b = a.to(place, torch.float64), b.to(place, torch.float64)
+    wide = (a * small) @ (b * small) * large * large
+    return torch.where(plain.isfinite(), plain, wide.to(plain.device, plain.dtype))
+
+
+def _total(terms) -> float:
+    """The sum of all products, exactly rounded, also where a product passes float64's range."""
+    if all(math.isfinite(term.value) for term in terms):
+        return math.fsum(term.value for term in terms)
+    numbers = [[source.value for source in term.sources] for term in terms]
+    if not all(math.isfinite(number) for pair in numbers for number in pair):
+        return sum(term.value for term in terms)
+    exact = sum(Fraction(a) * Fraction(b) for a, b in numbers)
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.copysign(math.inf, exact)
 
 
 def _sum_of_products(terms, most: int = 8) -> str:
@@ -344,7 +418,7 @@ class Swap(Rearrange):
 
 @dataclass(frozen=True)
 class Merge(Rearrange):
-    """(S, h, d_v) → (S, h·d_v): heads side by side again; copies when the memory is out of order."""
+    """(S, h, d_v) → (S, h·d_v): heads side by side again; copies if the memory is out of order."""
 
     effect: ClassVar[str] = "copies"
 
@@ -424,6 +498,14 @@ class Pointwise(Op):
     local: ClassVar[bool] = True
     per_element: ClassVar[int] = 1
 
+    def against(self, reach: Callable[[], float]) -> Pointwise:
+        """The form of this op for an input of magnitude up to `reach()`: no NaN comes of ±∞."""
+        return self
+
+    def reach(self, reach: float) -> float:
+        """A bound on the magnitudes of the result, from one on those of the first input."""
+        return reach
+
     def flops(self, sizes, in_dims, out_dims):
         return self.per_element * volume(out_dims, sizes)
 
@@ -436,14 +518,24 @@ class Scale(Pointwise):
     factor: float = 1.0
     root: int = 0
     half: bool = False  # the square root of the usual factor, applied to q and to k
+    finite: bool = False  # 0·∞ is 0: the infinity is a finite number that grew too large
+
+    def against(self, reach):
+        return replace(self, finite=True) if self.factor == 0 and reach() == math.inf else self
+
+    def reach(self, reach):
+        return reach * abs(self.factor) if self.factor else 0.0
 
     def compute(self, x, out=None):
+        if self.finite:
+            x = x.masked_fill(x.isinf(), 0.0)
         return torch.mul(x, self.factor, out=out)
 
     def cell(self, inputs, in_dims, out_dims, index):
         symbol, tensor = inputs[0]
         x = _number(tensor, index)
-        term = Term((Source(symbol, tuple(index), x),), x * self.factor)
+        product = 0.0 if self.finite and math.isinf(x) else x * self.factor
+        term = Term((Source(symbol, tuple(index), x),), product)
         shown = f"{write(x)} / √{self.root}" if self._plain() else f"{write(x)}·{self._text()}"
         return [term], term.value, shown
 
@@ -461,7 +553,8 @@ class Scale(Pointwise):
 
     def code(self, symbol, reads, dims, tensor):
         if not self.root:
-            return f"{symbol} = {reads[0]} * {self.factor!r}"
+            x = f"{reads[0]}.masked_fill({reads[0]}.isinf(), 0.0)" if self.finite else reads[0]
+            return f"{symbol} = {x} * {self.factor!r}"
         by = "d_k ** -0.25" if self.half else "d_k ** -0.5"
         return f"{symbol} = {reads[0]} * {by}"
 
@@ -509,12 +602,20 @@ class Softcap(Pointwise):
 
 @dataclass(frozen=True)
 class Bias(Pointwise):
-    """x + bias: a float mask is added to the scores."""
+    """x + bias: a float mask is added to the scores.
+
+    `hides`: a bias of −∞ hides even a score that grew to +∞, where IEEE would make it NaN.
+    """
 
     kind: ClassVar[str] = "bias"
+    hides: bool = False
+
+    def against(self, reach):
+        return replace(self, hides=True) if reach() == math.inf else self
 
     def compute(self, x, bias, out=None):
-        return torch.add(x, bias, out=out)
+        result = torch.add(x, bias, out=out)
+        return result.masked_fill_(bias == -math.inf, -math.inf) if self.hides else result
 
     def cell(self, inputs, in_dims, out_dims, index):
         (symbol, tensor), (name, bias) = inputs[:2]
@@ -522,13 +623,17 @@ class Bias(Pointwise):
         terms = [Term((Source(symbol, tuple(index), x),), x) for x in [_number(tensor, index)]] + [
             Term((Source(name, at, b),), b) for b in [_number(bias, at)]
         ]
-        total = terms[0].value + terms[1].value
+        hidden = self.hides and terms[1].value == -math.inf
+        total = -math.inf if hidden else terms[0].value + terms[1].value
         return terms, total, f"{write(terms[0].value)} + {as_factor(terms[1].value)}"
 
     def latex(self, reads, sizes):
         return rf"{tex(reads[0])} + {tex(reads[1])}"
 
     def code(self, symbol, reads, dims, tensor):
+        hidden = f".masked_fill({reads[1]} == -torch.inf, -torch.inf)"
+        if self.hides:
+            return f"{symbol} = ({reads[0]} + {reads[1]}){hidden}"
         return f"{symbol} = {reads[0]} + {reads[1]}"
 
     def equation(self, reads):
@@ -571,9 +676,10 @@ class Mask(Pointwise):
 class Softmax(Op):
     """exp(x) / Σ exp(x) over the last axis, in `dtype` if one is named, and back.
 
-    `guard="blind"` gives a row of only −∞ the weights 0; `guard="infinite"` lets entries that
-    overflowed to +∞ share a row evenly, which is the limit of softmax there. Plain softmax would
-    give NaN in both cases. `settle` picks the guard that the numbers at hand need.
+    `guard="blind"` gives a row of only −∞ the weights 0, whether its scores were hidden or grew
+    too large; `guard="infinite"` lets entries that grew to +∞ share a row evenly, which is the
+    limit of softmax there. Plain softmax would give NaN in both cases. With a guard, a conversion
+    to a narrower `dtype` stops at its largest number. `settle` picks the guard that is needed.
     """
 
     kind: ClassVar[str] = "softmax"
@@ -584,23 +690,16 @@ class Softmax(Op):
     def settle(self, x, out=None):
         result = self.compute(x, out=out)
         # Both troubles make a whole row NaN, so its first column tells.
-        if self.guard or not bool(result[..., 0].isnan().any()):
+        if self.guard == "infinite" or not bool(result[..., 0].isnan().any()):
             return self, result
-        top = x.amax(dim=-1)
-        guard = "blind" if bool((top == -math.inf).any()) else ""
+        top = self._converted(x).amax(dim=-1)
+        guard = "blind" if bool((top == -math.inf).any()) or self.dtype else self.guard
         guard = "infinite" if bool((top == math.inf).any()) else guard
-        op = Softmax(self.dtype, guard)
-        return (op, op.compute(x, out=out)) if guard else (op, result)
+        op = replace(self, guard=guard)
+        return (self, result) if op == self else op.settle(x, out=out)
 
     def compute(self, x, out=None):
-        kept = x.dtype
-        if self.dtype:
-            x = x.to(getattr(torch, self.dtype))
-        if self.guard == "infinite":
-            infinite = x == math.inf
-            reached = infinite.any(-1, keepdim=True)
-            even = torch.where(infinite, 0.0, -math.inf).to(x.dtype)
-            x = torch.where(reached, even, x)
+        kept, x = x.dtype, self._ready(x)
         if self.guard:
             blind = (x == -math.inf).all(-1, keepdim=True)
             result = x.masked_fill(blind, 0.0).softmax(-1).masked_fill(blind, 0.0)
@@ -609,19 +708,35 @@ class Softmax(Op):
         result = result.to(kept)
         return result if out is None or result is out else out.copy_(result)
 
+    def _converted(self, x):
+        """The scores in the type softmax works in."""
+        if not self.dtype:
+            return x
+        dtype = getattr(torch, self.dtype)
+        most = torch.finfo(dtype).max
+        if self.guard and most < torch.finfo(x.dtype).max:
+            x = x.clamp(-most, most).where(x.isfinite(), x)
+        return x.to(dtype)
+
+    def _ready(self, x):
+        """The converted scores; in a row that reaches +∞ all else is left out."""
+        x = self._converted(x)
+        if self.guard != "infinite":
+            return x
+        infinite = x == math.inf
+        even = torch.where(infinite, 0.0, -math.inf).to(x.dtype)
+        return torch.where(infinite.any(-1, keepdim=True), even, x)
+
     def cell(self, inputs, in_dims, out_dims, index):
         symbol, tensor = inputs[0]
-        row = [float(x) for x in tensor[tuple(index[:-1])]]
+        given = tensor[tuple(index[:-1])]
+        row, values = self._ready(given).tolist(), given.tolist()
         top = max(row)
-        if top == -math.inf:
+        if top == -math.inf and self.guard:
             return [], 0.0, "0"
-        if top == math.inf:
-            row = [0.0 if x == math.inf else -math.inf for x in row]
-            top = 0.0
         terms = [
-            Term((Source(symbol, (*index[:-1], j), float(tensor[(*index[:-1], j)])),), e)
-            for j, x in enumerate(row)
-            for e in [math.exp(x - top)]
+            Term((Source(symbol, (*index[:-1], j), value),), math.exp(x - top))
+            for j, (x, value) in enumerate(zip(row, values, strict=True))
         ]
         own = index[-1]
         total = terms[own].value / math.fsum(t.value for t in terms)
@@ -633,8 +748,8 @@ class Softmax(Op):
     def code(self, symbol, reads, dims, tensor):
         lines, x = [], reads[0]
         if self.dtype:
-            lines.append(f"wide = {x}.to(torch.{self.dtype})")
-            x = "wide"
+            lines.append(f"converted = {self._clamped(x, tensor.dtype)}.to(torch.{self.dtype})")
+            x = "converted"
         if self.guard == "infinite":
             lines.append(f"even = torch.where({x} == torch.inf, 0.0, -torch.inf).to({x}.dtype)")
             reached = f"({x} == torch.inf).any(-1, keepdim=True)"
@@ -647,6 +762,12 @@ class Softmax(Op):
             made = f"{x}.softmax(-1)"
         back = f".to({reads[0]}.dtype)" if self.dtype else ""
         return "\n".join([*lines, f"{symbol} = {made}{back}"])
+
+    def _clamped(self, x: str, dtype) -> str:
+        most = torch.finfo(getattr(torch, self.dtype)).max
+        if not self.guard or most >= torch.finfo(dtype).max:
+            return x
+        return f"{x}.clamp({-most!r}, {most!r}).where({x}.isfinite(), {x})"
 
     def flops(self, sizes, in_dims, out_dims):
         return 5 * volume(out_dims, sizes)  # largest, subtract, exp, add, divide
@@ -683,11 +804,21 @@ _KINDS = {
 }
 
 
+_PLAIN = {"float": (float, int), "int": int, "bool": bool, "str": str}
+
+
 def load(saved: dict) -> Op:
-    """Make an op again from what `save` wrote.
+    """Make an op again from what `save` wrote. Raises ValueError if it is none of ours.
 
     >>> load(Scale(0.5, root=4).save()) == Scale(0.5, root=4)
     True
     """
     saved = dict(saved)
-    return _KINDS[saved.pop("kind")](**saved)
+    op = _KINDS[saved.pop("kind")](**saved)
+    plain = all(isinstance(getattr(op, f.name), _PLAIN[f.type]) for f in fields(op))
+    known = not isinstance(op, Softmax) or (
+        op.dtype in ("", *DTYPES) and op.guard in ("", "blind", "infinite")
+    )
+    if not (plain and known):
+        raise ValueError(f"not a known operation: {saved}")
+    return op

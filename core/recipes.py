@@ -88,21 +88,14 @@ def repeat(symbol: str, source: str, width: str, plan: Plan) -> Step:
     return Step(symbol, ops.Repeat(plan.h // plan.g), (source,), dims, "split", "repeat")
 
 
-def past(symbol: str, width: str, plan: Plan) -> list[Step]:
+def past(symbol: str, new: str, width: str, plan: Plan) -> list[Step]:
     """Keys (or values) of earlier tokens, then the new ones: K = cat(past_key, K_new)."""
-    earlier, new = "past_key" if symbol == "K" else "past_value", f"{symbol}_new"
+    earlier = "past_key" if symbol[0] == "K" else "past_value"
     head = _shared_head(plan)
+    joined = _join(plan.lead, head, plan.source, width)
     return [
         given(earlier, _join(plan.lead, head, "P", width), text="past"),
-        given(new, _join(plan.lead, head, "N", width), text="given"),
-        Step(
-            symbol,
-            ops.Concat(),
-            (earlier, new),
-            _join(plan.lead, head, "T", width),
-            "input",
-            "past",
-        ),
+        Step(symbol, ops.Concat(), (earlier, new), joined, "input", "past"),
     ]
 
 
@@ -115,9 +108,10 @@ def attend(plan: Plan) -> list[Step]:
     """Attention over given queries, keys and values, (B, h, S, d_k) or (S, d_k)."""
     steps = [given("Q", _join(plan.lead, "h" if plan.h else "", "S", "d_k"), text="given")]
     for symbol, width in (("K", "d_k"), ("V", "d_v")):
-        dims = _join(plan.lead, _shared_head(plan), plan.source, width)
-        alone = [given(symbol, dims, text="given")]
-        steps += past(symbol, width, plan) if plan.past else alone
+        new, row = (f"{symbol}_new", "N") if plan.past else (symbol, plan.source)
+        handed = given(new, _join(plan.lead, _shared_head(plan), row, width), text="given")
+        earlier, joined = past(symbol, new, width, plan)
+        steps += [earlier, handed, joined] if plan.past else [handed]
     return steps + attention("Q", "K", "V", plan)
 
 
@@ -149,7 +143,9 @@ def _scaled(query, key, grid, head, plan: Plan) -> list[Step]:
     if not plan.prescaled:
         scale = ops.Scale(plan.scale, plan.root)
         return [Step("scaled", scale, ("scores",), grid, "scale", "scaled")]
-    half = ops.Scale(plan.scale**0.5, plan.root, half=True)
+    # The same expression as in the script that `source` writes, so that no digit can differ.
+    factor = plan.root**-0.25 if plan.root else plan.scale**0.5
+    half = ops.Scale(factor, plan.root, half=True)
     q, k = _join(plan.lead, head, "S", "d_k"), _join(plan.lead, head, plan.source, "d_k")
     return [
         Step("Q_prescaled", half, (query,), q, "scale", "prescaled"),
@@ -190,23 +186,27 @@ def projected(plan: Plan, lines: dict[str, str], cross: bool = False) -> list[St
     `lines` gives, per input symbol, the code that makes it ("" for none); with "W_O" in it the
     result is projected.
     """
-    asker = "Y" if cross else "X"
-    shared = _shared_head(plan)
+    asker, row = ("Y", plan.source) if cross else ("X", "S")
+    row = "N" if cross and plan.past else row  # of a past's T keys, X makes the last N
     steps = [given(asker, _join(plan.lead, "S", plan.asker), lines[asker])]
     width = "h·d_k" if plan.h else "d_k"
     steps += project("Q", asker, "S", plan.asker, width, plan, lines["W_Q"])
     if cross:
-        steps.append(given("X", _join(plan.lead, plan.source, "H"), lines["X"]))
+        steps.append(given("X", _join(plan.lead, row, "H"), lines["X"]))
+    shared = _shared_head(plan)
     for name, width in (("K", "d_k"), ("V", "d_v")):
         width = f"{shared}·{width}" if plan.h else width
-        steps += project(name, "X", plan.source, "H", width, plan, lines[f"W_{name}"])
+        steps += project(name, "X", row, "H", width, plan, lines[f"W_{name}"])
+    query, key, value = "Q", "K", "V"
     if plan.h:
         steps += split("Q", "S", "h", "d_k", plan)
-        steps += split("K", plan.source, shared, "d_k", plan)
-        steps += split("V", plan.source, shared, "d_v", plan)
-        steps += attention("Q_heads", "K_heads", "V_heads", plan) + merge(plan)
-    else:
-        steps += attention("Q", "K", "V", plan)
+        steps += split("K", row, shared, "d_k", plan)
+        steps += split("V", row, shared, "d_v", plan)
+        query, key, value = "Q_heads", "K_heads", "V_heads"
+    if plan.past:
+        steps += past("K_all", key, "d_k", plan) + past("V_all", value, "d_v", plan)
+        key, value = "K_all", "V_all"
+    steps += attention(query, key, value, plan) + (merge(plan) if plan.h else [])
     if "W_O" not in lines:
         return steps
     last, inner = ("merged", "h·d_v") if plan.h else ("output", "d_v")

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import functools
 import json
+import keyword
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.torch import save_file
 
 from core import ops
+from core.config import DTYPES
 from core.errors import InputError, Notice, require
-from core.recipes import Step
+from core.recipes import STAGES, Step
 
 STORED = 1 << 20
 SLAB = 1 << 18  # elements worked on at once: a slab and its scratch stay in the cache
@@ -108,8 +110,15 @@ def _dense(shape):
     strides, step = [], 1
     for size in reversed(shape):
         strides.append(step)
-        step *= size
+        step *= max(size, 1)
     return tuple(reversed(strides))
+
+
+def _relaid(tensor, stride):
+    """The same values laid out in memory with these strides; 0 repeats along an axis."""
+    alone = tensor[tuple(slice(0, 1) if step == 0 else slice(None) for step in stride)]
+    laid = torch.empty_strided(alone.shape, stride, dtype=tensor.dtype, device=tensor.device)
+    return laid.copy_(alone).expand(tensor.shape)
 
 
 class Trace(Mapping):
@@ -120,7 +129,17 @@ class Trace(Mapping):
     all of it, `t.notices` what a reader should know.
     """
 
-    def __init__(self, steps: Sequence[Step], stored: dict, sizes: dict, dtype: torch.dtype):
+    __hash__, __eq__ = object.__hash__, object.__eq__  # a trace is itself, whatever it holds
+
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        stored: dict,
+        sizes: dict,
+        dtype: torch.dtype,
+        path: str = "trace.safetensors",
+    ):
+        self.path = path
         self._records = {step.symbol: step for step in steps}
         self.stored = MappingProxyType(dict(stored))
         self.sizes = MappingProxyType(dict(sizes))
@@ -208,8 +227,15 @@ class Trace(Mapping):
         """∂ element / ∂ every tensor it depends on, by autograd, each in its tensor's shape.
 
         Tensors the element does not depend on get zeros; boolean masks are left out.
+
+        >>> import core
+        >>> t = core.run(core.AttentionConfig(S=4, H=6, d_k=3))
+        >>> bool((t.gradient("Q", (0, 1))["X"][0] == t["W_Q"][:, 1]).all())
+        True
         """
         index = self._whole(symbol, index)
+        boolean = symbol in self.stored and not self.stored[symbol].is_floating_point()
+        require(not boolean, "no-gradient", symbol=symbol)
         values = {}
         with torch.enable_grad():
             for step in self._records.values():
@@ -234,16 +260,16 @@ class Trace(Mapping):
 
         return find(self)
 
-    def source(self, path: str = "trace.safetensors") -> str:
+    def source(self, path: str | None = None) -> str:
         """A PyTorch script that rebuilds every tensor of this trace, bit for bit on a CPU.
 
         Self-contained where all inputs were seeded; else it reads them from the file that
-        `save(path)` wrote.
+        `save(path)` wrote, by default the one this trace was saved to or loaded from last.
         """
         lines = ["import torch"]
         if any(isinstance(s.op, ops.Given) and not s.op.lines for s in self.steps):
             lines = ["from safetensors.torch import load_file", *lines]
-            lines += ["", f"given = load_file({path!r})"]
+            lines += ["", f"given = load_file({str(path or self.path)!r})"]
         sizes = {k: v for k, v in self.sizes.items() if k.isidentifier()}
         lines += ["", *(f"{name} = {size}" for name, size in sizes.items()), ""]
         for step in self.steps:
@@ -254,35 +280,96 @@ class Trace(Mapping):
 
     def save(self, path: str) -> None:
         """Write inputs, stored intermediates and the recipe to one safetensors file."""
-        steps = [
-            [s.symbol, s.op.save(), list(s.reads), s.dims, s.stage, s.text]
-            for s in self._records.values()
-        ]
-        about = {"steps": steps, "sizes": dict(self.sizes), "dtype": str(self.dtype)[6:]}
         # A view is made again from its base; safetensors refuses tensors that share memory.
         kept = {s.symbol: s.tensor for s in self.steps if s.symbol in self.stored and not s.shares}
+        about = {
+            "steps": [
+                [s.symbol, s.op.save(), list(s.reads), s.dims, s.stage, s.text]
+                for s in self._records.values()
+            ],
+            "sizes": dict(self.sizes),
+            "dtype": str(self.dtype).removeprefix("torch."),
+            "strides": {
+                symbol: list(tensor.stride())
+                for symbol, tensor in kept.items()
+                if tensor.stride() != _dense(tensor.shape)
+            },
+        }
         dense = {symbol: tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
                  for symbol, tensor in kept.items()}  # fmt: skip
         save_file(dense, path, metadata={"qkv_trace": json.dumps(about)})
+        self.path = str(path)
 
     @classmethod
     def load(cls, path: str) -> Trace:
-        """Read what `save` wrote. Raises InputError if the file is not such a trace."""
+        """Read what `save` wrote: the same values in the same strides, on the CPU.
+
+        Raises InputError if the file is not such a trace. Code is not taken from a file: `source`
+        of a loaded trace reads the inputs from it instead.
+        """
         try:
             with safe_open(path, framework="pt") as file:
                 about = json.loads(file.metadata()["qkv_trace"])
                 kept = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            steps = [Step(s, ops.load(o), tuple(r), d, g, t) for s, o, r, d, g, t in about["steps"]]
-            stored = {}
-            for step in steps:
-                if step.symbol in kept:
-                    stored[step.symbol] = kept[step.symbol]
-                elif all(read in stored for read in step.reads) and not _derived(step, stored):
-                    stored[step.symbol] = step.op.compute(*(stored[r] for r in step.reads))
-            return cls(steps, stored, about["sizes"], getattr(torch, about["dtype"]))
-        except (SafetensorError, OSError, KeyError, TypeError, ValueError) as problem:
+            return _restored(about, kept, str(path))
+        except Exception as problem:  # a stranger's file can be wrong in every way there is
             reason = type(problem).__name__
             raise InputError("file", name=str(path), reason=reason) from problem
+
+
+def _restored(about: dict, kept: dict[str, torch.Tensor], path: str) -> Trace:
+    """A trace from what a file held, or any exception if that does not make one."""
+    sizes, dtype = dict(about["sizes"]), about["dtype"]
+    _check(dtype in DTYPES)
+    _check(all(name.isidentifier() and type(n) is int and n >= 0 for name, n in sizes.items()))
+    steps = [_step(*record) for record in about["steps"]]
+    for symbol, stride in about["strides"].items():
+        kept[symbol] = _laid_as_saved(kept[symbol], stride)
+    stored, shapes = {}, {}
+    for step in steps:
+        _check(step.symbol not in shapes)
+        shapes[step.symbol] = _fitting(step, kept.get(step.symbol), shapes, sizes)
+        if step.symbol in kept:
+            stored[step.symbol] = kept[step.symbol]
+        elif not _derived(step, stored):
+            # Only what costs next to nothing is missing from a file: views and small tables.
+            _check(isinstance(step.op, ops.Rearrange | ops.Pointwise))
+            stored[step.symbol] = step.op.compute(*(stored[read] for read in step.reads))
+    return Trace(steps, stored, sizes, getattr(torch, dtype), path)
+
+
+def _check(condition) -> None:
+    if not condition:
+        raise ValueError
+
+
+def _step(symbol, op, reads, dims, stage, text) -> Step:
+    """A step from its record in a file. What ends up in a script must be a plain name."""
+    _check(symbol.isidentifier() and not keyword.iskeyword(symbol) and stage in STAGES)
+    _check(isinstance(text, str) and text.isidentifier())
+    op = replace(made, lines="") if isinstance(made := ops.load(op), ops.Given) else made
+    return Step(symbol, op, tuple(reads), dims, stage, text)
+
+
+def _laid_as_saved(tensor, stride):
+    extent = sum((n - 1) * step for n, step in zip(tensor.shape, stride, strict=True))
+    _check(all(type(step) is int and step >= 0 for step in stride))
+    _check(extent < 1024 * (tensor.numel() + 1))  # a few bytes must not claim all memory
+    return _relaid(tensor, stride)
+
+
+def _fitting(step: Step, kept, before: dict, sizes: dict):
+    """The shape a step makes, as a tensor without memory; its dims and its file must agree."""
+    wanted = [math.prod(sizes[atom] for atom in axis) for axis in ops.axes(step.dims)]
+    if isinstance(step.op, ops.Given):
+        made = kept.to("meta")
+        # A mask may have sides of 1 that stand for all positions.
+        wanted = [1 if n == 1 else want for n, want in zip(made.shape, wanted, strict=True)]
+    else:
+        made = step.op.compute(*(before[read] for read in step.reads))
+    _check(list(made.shape) == wanted)
+    _check(kept is None or (kept.shape == made.shape and kept.dtype == made.dtype))
+    return made
 
 
 class _Rows:
@@ -321,21 +408,34 @@ def run(steps: Sequence[Step], given: dict[str, torch.Tensor], sizes: dict[str, 
 
     `given` holds a tensor for each Given step, `sizes` the size of each named dim.
     """
-    records, stored, done = {s.symbol: s for s in steps}, {}, []
+    records, stored = {}, {}
     for step in steps:
-        if isinstance(step.op, ops.Given):
+        op, inputs = step.op, [stored.get(read) for read in step.reads]
+        if isinstance(op, ops.Pointwise):
+            op = op.against(functools.partial(_reach, step.reads[0], records, stored))
+        if isinstance(op, ops.Given):
             stored[step.symbol] = given[step.symbol].detach()
         elif _derived(step, stored):
             pass
-        elif all(read in stored for read in step.reads):
-            op, stored[step.symbol] = step.op.settle(*(stored[r] for r in step.reads))
-            step = replace(step, op=op)
+        elif all(tensor is not None for tensor in inputs):
+            op, stored[step.symbol] = op.settle(*inputs)
         else:
             op, stored[step.symbol] = _by_slab(step, records, stored)
-            step = replace(step, op=op)
-        done.append(step)
+        records[step.symbol] = replace(step, op=op)
     dtype = next(t.dtype for t in stored.values() if t.is_floating_point())
-    return Trace(done, stored, sizes, dtype)
+    return Trace(list(records.values()), stored, sizes, dtype)
+
+
+def _reach(symbol: str, records, stored) -> float:
+    """A bound on the magnitudes of a tensor that need not exist; ∞ where it may pass its range."""
+    chain = []
+    while symbol not in stored:
+        chain.append(records[symbol].op)
+        symbol = records[symbol].reads[0]
+    reach = ops.peak(stored[symbol])
+    for op in reversed(chain):
+        reach = op.reach(reach)
+    return math.inf if reach > torch.finfo(stored[symbol].dtype).max else reach
 
 
 def _by_slab(step: Step, records, stored):
