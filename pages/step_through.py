@@ -2,11 +2,12 @@
 
 import streamlit as st
 
-from core import InputError
 from parts import microscope
 from parts.controls import controls
 from parts.editing import editing
-from parts.state import FIELDS, complain, config, report, undo, write_url
+from parts.sharing import sharing
+from parts.sheet import sheet
+from parts.state import FIELDS, config, write_url
 from parts.step_view import cell_text, cost_text, notices, shape_table, step_text
 from parts.text import _, prose
 from parts.traces import described, trace
@@ -41,14 +42,10 @@ def panels(chosen, view) -> None:
     """What is wanted now and then, made only when it is opened."""
     opened = view.panel_switch(PANELS)
     if opened == "sheet":
-        from parts.sheet import sheet
-
         sheet(chosen, view)
     elif opened == "edit":
         editing(chosen, dict(view.pick).get("B", 0))
     elif opened == "share":
-        from parts.sharing import sharing
-
         sharing(chosen, view)
     if config() != chosen:
         st.rerun()
@@ -56,11 +53,6 @@ def panels(chosen, view) -> None:
 
 st.title(_("Attention, step by step"))
 st.markdown(prose("about/intro"))
-try:
-    trace(controls())
-except InputError as problem:  # an edit or a mask pair of a link that its sizes have no room for
-    undo()
-    report("link", problem)
-complain("size")
+controls()
 notices(trace(config()))
 stepping()

@@ -43,6 +43,11 @@ def controls() -> AttentionConfig:
     return chosen
 
 
+def _named(labels: dict) -> dict:
+    """Labels in the reader's language."""
+    return {value: _(label) for value, label in labels.items()}
+
+
 def _set(key, value):
     """Let the widget `key` show `value`: the configuration is the truth, the widget its picture."""
     if st.session_state.get(key) != value:
@@ -75,7 +80,7 @@ def _start(chosen):
         _("Start from"),
         listed,
         key=_set("w_preset", names.get(chosen, "")),
-        format_func=lambda name: _(PRESET_LABELS[name]) if name else _("your own settings"),
+        format_func=(_named(PRESET_LABELS) | {"": _("your own settings")}).get,
         on_change=lambda: _start_from(st.session_state["w_preset"]),
     )
     left, right = st.columns(2)
@@ -113,7 +118,7 @@ def _rows(chosen):
         _("Rows of X"),
         list(INPUTS),
         key=_set("w_input", kind),
-        format_func=lambda name: _(INPUTS[name]),
+        format_func=_named(INPUTS).get,
         on_change=lambda: _choose_rows(st.session_state["w_input"]),
         required=True,
         width="stretch",
@@ -235,7 +240,7 @@ def _batch(chosen):
         _("B, batch size"),
         [0, *range(1, 9)] if (chosen.B or 0) < 9 else [0, *range(1, 9), chosen.B],
         key=_set("w_B", chosen.B or 0),
-        format_func=lambda n: str(n) if n else _("none"),
+        format_func=({0: _("none")} | {n: str(n) for n in range(1, 17)}).get,
         on_change=_take("w_B", "B", lambda n: n or None),
         disabled=by_sentences,
     )
@@ -265,7 +270,7 @@ def _choices(chosen):
         _("A query may see"),
         options,
         key=_set("w_causal", chosen.causal),
-        format_func=lambda value: _(labels[value]),
+        format_func=_named(labels).get,
         on_change=_take("w_causal", "causal"),
         required=True,
         width="stretch",
@@ -288,12 +293,13 @@ def _fine(chosen):
     _window(chosen)
     for field, label in (("dtype", _("Data type")), ("softmax_dtype", _("Softmax in"))):
         options = list(DTYPES) if field == "dtype" else [None, *DTYPES]
+        shown = {name: name for name in DTYPES} | {None: _("the same type")}
         key = f"w_{field}"
         st.selectbox(
             label,
             options,
             key=_set(key, getattr(chosen, field)),
-            format_func=lambda name: name or _("the same type"),
+            format_func=shown.get,
             on_change=_take(key, field),
         )
         complain(field)

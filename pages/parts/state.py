@@ -22,6 +22,10 @@ def config() -> AttentionConfig:
     if "config" not in st.session_state:
         given = {name: st.query_params[name] for name in FIELDS if name in st.query_params}
         chosen, problems = AttentionConfig.from_url(given)
+        try:
+            chosen.check_affordable()
+        except InputError as problem:
+            problems, given = [*problems, problem], {}
         if not given or (problems and chosen == AttentionConfig()):
             chosen = preset("example")
         st.session_state["config"] = chosen

@@ -20,10 +20,14 @@ def step_text(trace: Trace, step: TracedStep) -> None:
     if step.reads:
         st.latex(step.latex)
     st.code(step.code, language="python", wrap_lines=True)
-    sizes = {name: "–" for name in ("B", "h", "g", "r", "d_k", "d_v", "H_Y", "E", "P", "N")}
-    st.markdown(prose(f"steps/{step.text}", **(sizes | dict(trace.sizes))))
+    st.markdown(step_prose(trace, step))
     if step.shape and math.prod(step.shape[-2:]) > EXACT:
         st.info(prose("about/large"))
+
+
+def step_prose(trace: Trace, step: TracedStep) -> str:
+    """The paragraph of a step, filled with the sizes of its trace."""
+    return prose(f"steps/{step.text}", **(dict.fromkeys(DIMS, "–") | dict(trace.sizes)))
 
 
 def _shape(dims, shape) -> str:

@@ -58,7 +58,7 @@ class View:
             st.segmented_control(
                 _("Show"),
                 list(MODES),
-                format_func=lambda mode: _(MODES[mode]),
+                format_func={mode: _(label) for mode, label in MODES.items()}.get,
                 key=_keep("w_mode", self.mode),
                 on_change=lambda: _remember(mode=st.session_state["w_mode"]),
                 required=True,
@@ -74,7 +74,7 @@ class View:
         return st.segmented_control(
             _("More about this computation"),
             list(panels),
-            format_func=lambda name: _(panels[name]),
+            format_func={name: _(label) for name, label in panels.items()}.get,
             key=_keep("w_panel", self.panel if self.panel in panels else None),
             on_change=lambda: _remember(panel=st.session_state["w_panel"]),
         )
