@@ -52,9 +52,9 @@ def words() -> dict[str, str]:
     """What the file says around its numbers, in the reader's language."""
     return {
         "title": _("Attention, step by step"),
-        "step": _("Step"),
+        "step": _("Current step"),
         "symbol": _("Symbol"),
-        "dims": _("Dims"),
+        "dims": _("Axes"),
         "shape": _("Shape"),
         "shapes": _("Shapes, step by step"),
         "play": _("Play"),

@@ -62,7 +62,7 @@ def cost_text(step: TracedStep) -> None:
 def shape_table(trace: Trace, current: TracedStep) -> None:
     """All steps with their shapes; the current row is marked; the batch dimension is shown."""
     batched = "B" in trace.sizes
-    heads = [_("Step"), _("Dims"), _("Shape")] + [_("With a batch")] * (not batched)
+    heads = [_("Symbol"), _("Axes"), _("Shape")] + [_("With a batch")] * (not batched)
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in heads)
     body = "".join(_row(step, step.symbol == current.symbol, batched) for step in trace.steps)
     caption = escape(_("Shapes, step by step"))
