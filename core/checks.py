@@ -32,6 +32,7 @@ def _tensor(name, value) -> torch.Tensor:
             require(False, "not-a-tensor", name=name, got=kind)
     if value.is_nested or value.is_meta:
         require(False, "not-a-tensor", name=name, got="nested" if value.is_nested else "meta")
+    value = value.detach()
     return value if value.layout == torch.strided else value.to_dense()
 
 
