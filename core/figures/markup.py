@@ -19,9 +19,9 @@ def safe(text: object, most: int | None = None) -> str:
     return plain.replace("%{", "%&#123;")
 
 
-def labels(names: Sequence) -> list[str]:
+def labels(names: Sequence, most: int = LONGEST) -> list[str]:
     """Tick labels of positions: safe, and not endless."""
-    return [safe(name, LONGEST) for name in names]
+    return [safe(name, most) for name in names]
 
 
 def symbol(name: str, transposed: bool = False) -> str:
@@ -42,3 +42,15 @@ def shape(sizes: Sequence[int]) -> str:
     '(2, 4, 8)'
     """
     return f"({', '.join(map(str, sizes))})"
+
+
+def width(text: str, size: int = 11) -> int:
+    """About how many pixels a label takes; a Chinese character is as wide as it is high.
+
+    >>> width("cat"), width("猫")
+    (19, 11)
+    """
+    entities = ("&amp;", "&lt;", "&gt;", "&#123;")
+    for entity in entities:
+        text = text.replace(entity, "x")
+    return round(sum(size if ord(letter) > 0x2E7F else 0.58 * size for letter in text))

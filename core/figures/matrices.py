@@ -1,7 +1,8 @@
 """A tensor of a trace as one matrix of plain numbers: the chosen sample and head, small enough.
 
-The same reading as in `core.manifest`: leading axes stand still, (S, h, d_k) lies flat as S × h·d_k,
-and of a matrix with too many cells each drawn cell is the entry of largest magnitude in its block.
+The same reading as in `core.manifest`: leading axes stand still, (S, h, d_k) lies flat as
+S × h·d_k, and where there are too many cells, each drawn one is the entry of largest magnitude in
+its block.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ import torch
 from core.figures import markup
 from core.manifest import UNIT, layout, pool
 from core.ops import axes
-
 
 NAMED = 128  # positions of a side beyond which only the reader's own names are kept
 
@@ -81,11 +81,14 @@ def plain(
     )  # fmt: skip
 
 
-def of_trace(trace, name: str, pick=None, labels=None, most: int = 1 << 40, values=None) -> Matrix:
+def of_trace(
+    trace, name: str, pick=None, labels=None, most: int = 1 << 40, values=None, whole: int = 0
+) -> Matrix:
     """One tensor of a trace at the chosen sample and head.
 
     `pick`: {"B": 0, "h": 0}. `labels`: names of the positions of a dim, {"S": ["the", "cat"]}.
-    `values`: tensors to show instead of the trace's own, by symbol.
+    `values`: tensors to show instead of the trace's own, by symbol. `whole`: cells up to which
+    nothing is reduced, where that is more than `most`.
 
     >>> import core
     >>> of_trace(core.run(core.AttentionConfig(S=4, H=6, d_k=3)), "Q").values.shape
@@ -100,6 +103,7 @@ def of_trace(trace, name: str, pick=None, labels=None, most: int = 1 << 40, valu
         _names(names, where[side], trace, shape, labels or {}) for side in ("rows", "cols")
     )
     matrix = part.reshape(part.shape[0], -1)
+    most = most if matrix.numel() > whole else matrix.numel()
     unit, flat = name in UNIT and not values, len(where["cols"]) > 1
     return plain(matrix, most, symbol=name, lead=lead, unit=unit, rows=rows, cols=cols, flat=flat)
 
@@ -113,7 +117,7 @@ def _position(name: str, size: int, trace, pick) -> int:
 
 
 def _names(dims: Sequence[str], along: Sequence[int], trace, shape, labels) -> tuple[str, ...]:
-    """Names along one side: the reader's, else the dim with a number from 1; none where too many."""
+    """Names along one side: the reader's, else the dim with a number from 1; none if too many."""
     count = math.prod(shape[axis] for axis in along)
     atoms = [atom for axis in along for atom in axes(dims[axis])[0]]
     given = labels.get(atoms[0]) if len(atoms) == 1 else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 
 import plotly.graph_objects as go
@@ -11,6 +12,8 @@ from core.experiments.scaling import Moments, Point, Sample, Spread, normal_dens
 from core.figures import markup, panels, theme
 from core.figures.heatmap import figure
 from core.numbers import write
+
+LABELS = 4  # at most, along a logarithmic axis
 
 
 def dot_products(
@@ -125,19 +128,21 @@ def against_width(
     `quantities`: fields of Point. `titles`: of the two panels, and of the x axis. `log`: the y axes
     too; zeros are then left out. `levels`: a dotted horizontal per panel. `chosen`: the d_k in use.
     """
-    traces = []
+    traces, reach = [], []
     for panel, quantity in zip(("", "2"), quantities, strict=True):
         for i, name in enumerate(names):
             line = [each[i] for each in points]
             values = [getattr(getattr(point, quantity), statistic) for point in line]
             shown = [v if v > 0 or not log else None for v in values]
+            reach += [math.log10(v) for v in values if v > 0]
             trace = panels.line(i, [point.d_k for point in line], shown, name, dark=dark)
             at = {"xaxis": f"x{panel}", "yaxis": f"y{panel}", "showlegend": not panel}
             traces.append(trace | at | {"mode": "lines+markers", "legendgroup": name})
     ticks = [4**n for n in range(6)]
     x_axis = {"type": "log", "tickvals": ticks, "ticktext": [f"{n:,}" for n in ticks]}
     x_axis |= {"range": [-0.1, 3.12]}
-    y_axis = {"type": "log", "dtick": 1} if log else {"rangemode": "tozero"}
+    decades = max(1, math.ceil((max(reach) - min(reach)) / LABELS))
+    y_axis = {"type": "log", "dtick": decades} if log else {"rangemode": "tozero"}
     y_axis |= {"exponentformat": "power"}
     layout = {
         "height": 500,
