@@ -6,7 +6,10 @@ from collections.abc import Sequence
 
 from core.figures import markup, theme
 
-LEGEND = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}}
+# At the bottom: at the top the buttons of a chart would lie over it on a phone.
+LEGEND = {"orientation": "h", "x": 0, "yref": "container", "y": 0, "yanchor": "bottom"}
+TOP = 40  # pixels above the drawing, for those buttons
+UNIT = (-0.03, 1.03)  # a range for shares, so that lines at 0 and 1 are seen whole
 
 
 def heading(text: str, y: float) -> dict:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import plotly.graph_objects as go
 
 from core.experiments.scaling import Moments, Point, Sample, Spread, normal_density
 from core.figures import markup, panels, theme
+from core.figures.curves import Series, curves
 from core.figures.heatmap import figure
 from core.numbers import write
 
 LABELS = 4  # at most, along a logarithmic axis
+SHORT = 1.5  # decades
 
 
 def dot_products(
@@ -32,6 +34,7 @@ def dot_products(
     reach = [sample.raw.edges[0], sample.raw.edges[-1]]
     layout = {
         "height": 470,
+        "margin": {"t": panels.TOP},
         "bargap": 0,
         "legend": panels.LEGEND,
         "xaxis": {"anchor": "y", "title": {"text": before}, "range": reach},
@@ -97,18 +100,10 @@ def by_rank(
     rows: Sequence[Sequence[float]], *, names: Sequence[str], axes: Sequence[str], dark=False
 ) -> go.Figure:
     """Weights of one row, largest first, one line per divisor. `axes`: titles of x and y."""
-    ranks = list(range(1, len(rows[0]) + 1))
-    traces = [
-        panels.line(i, ranks, list(row), name, dark=dark) | {"mode": "lines+markers"}
-        for i, (row, name) in enumerate(zip(rows, names, strict=True))
-    ]
-    layout = {
-        "height": 300,
-        "legend": panels.LEGEND,
-        "xaxis": {"title": {"text": markup.safe(axes[0])}},
-        "yaxis": {"title": {"text": markup.safe(axes[1])}, "range": [-0.03, 1.03]},
-    }
-    return figure(traces, layout, dark)
+    ranks = range(1, len(rows[0]) + 1)
+    lines = [Series(name, ranks, row) for name, row in zip(names, rows, strict=True)]
+    drawn = curves(lines, x_title=axes[0], y_title=axes[1], points=True, dark=dark)
+    return drawn.update_layout(legend=panels.LEGEND, yaxis_range=panels.UNIT, margin_t=panels.TOP)
 
 
 def against_width(
@@ -128,33 +123,41 @@ def against_width(
     `quantities`: fields of Point. `titles`: of the two panels, and of the x axis. `log`: the y axes
     too; zeros are then left out. `levels`: a dotted horizontal per panel. `chosen`: the d_k in use.
     """
-    traces, reach = [], []
+    traces, y_axes = [], []
     for panel, quantity in zip(("", "2"), quantities, strict=True):
+        measured = [[getattr(getattr(p, quantity), statistic) for p in each] for each in points]
         for i, name in enumerate(names):
-            line = [each[i] for each in points]
-            values = [getattr(getattr(point, quantity), statistic) for point in line]
-            shown = [v if v > 0 or not log else None for v in values]
-            reach += [math.log10(v) for v in values if v > 0]
-            trace = panels.line(i, [point.d_k for point in line], shown, name, dark=dark)
+            values = [row[i] if row[i] > 0 or not log else None for row in measured]
+            trace = panels.line(i, [each[i].d_k for each in points], values, name, dark=dark)
             at = {"xaxis": f"x{panel}", "yaxis": f"y{panel}", "showlegend": not panel}
             traces.append(trace | at | {"mode": "lines+markers", "legendgroup": name})
+        y_axes.append(_decades(itertools.chain(*measured)) if log else {"rangemode": "tozero"})
     ticks = [4**n for n in range(6)]
     x_axis = {"type": "log", "tickvals": ticks, "ticktext": [f"{n:,}" for n in ticks]}
     x_axis |= {"range": [-0.1, 3.12]}
-    decades = max(1, math.ceil((max(reach) - min(reach)) / LABELS))
-    y_axis = {"type": "log", "dtick": decades} if log else {"rangemode": "tozero"}
-    y_axis |= {"exponentformat": "power"}
     layout = {
         "height": 500,
+        "margin": {"t": panels.TOP},
         "legend": panels.LEGEND,
         "xaxis": x_axis | {"anchor": "y", "matches": "x2", "showticklabels": False},
         "xaxis2": x_axis | {"anchor": "y2", "title": {"text": markup.safe(titles[2])}},
-        "yaxis": y_axis | {"domain": [0.56, 0.95]},
-        "yaxis2": y_axis | {"domain": [0, 0.39], "anchor": "x2"},
+        "yaxis": y_axes[0] | {"domain": [0.56, 0.95]},
+        "yaxis2": y_axes[1] | {"domain": [0, 0.39], "anchor": "x2"},
         "annotations": [panels.heading(titles[0], 0.95), panels.heading(titles[1], 0.39)],
         "shapes": [*_levels(levels, dark), *_chosen(chosen, dark)],
     }
     return figure(traces, layout, dark)
+
+
+def _decades(values: Iterable[float]) -> dict:
+    """A logarithmic axis with few labels: powers of ten, or 1, 2, 5 where it is short."""
+    shown = [value for value in values if value > 0] or [1.0]
+    low, high = math.log10(min(shown)), math.log10(max(shown))
+    axis = {"type": "log", "exponentformat": "power"}
+    if high - low > SHORT:
+        return axis | {"dtick": max(1, math.ceil((high - low) / LABELS))}
+    places = [n * 10.0**e for e in range(math.floor(low), math.ceil(high) + 1) for n in (1, 2, 5)]
+    return axis | {"tickvals": places, "ticktext": [write(place) for place in places]}
 
 
 def _levels(levels: Sequence[float | None], dark: bool) -> list[dict]:

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from core.experiments.softmax import STEEPEST, Slope
-from core.figures import markup, panels, theme
+from core.figures import panels, theme
+from core.figures.curves import Series, curves
 from core.figures.heatmap import figure
 from core.numbers import write
 
 DOMAINS = ((0.72, 0.97), (0.36, 0.61), (0.0, 0.25))  # from top to bottom
+TICKS = (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20)
 
 
 def bars(
@@ -67,44 +69,30 @@ def temperature(
     dark: bool = False,
 ) -> go.Figure:
     """The share of each score against temperature (log axis), with the one in use marked."""
-    traces = [panels.line(i, along, line, names[i], dark=dark) for i, line in enumerate(shares)]
-    ticks = [0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20]
-    layout = {
-        "height": 340,
-        "legend": panels.LEGEND,
-        "shapes": [panels.upright(at, dark=dark)],
-        "xaxis": {"type": "log", "tickvals": ticks, "ticktext": [write(t) for t in ticks]}
-        | {"title": {"text": markup.safe(title)}},
-        "yaxis": {"range": [-0.03, 1.03]},
-    }
-    return figure(traces, layout, dark)
+    lines = [Series(name, along, share) for name, share in zip(names, shares, strict=True)]
+    marks = {write(at): at}
+    drawn = curves(lines, x_title=title, log_x=True, marks=marks, points=False, dark=dark)
+    ticks = {"tickvals": TICKS, "ticktext": [write(tick) for tick in TICKS]}
+    return drawn.update_layout(
+        legend=panels.LEGEND, yaxis_range=panels.UNIT, margin_t=panels.TOP, xaxis=ticks
+    )
 
 
 def slope(
     found: Slope, *, at: tuple[float, float], names: Sequence[str], title: str, dark: bool = False
 ) -> go.Figure:
-    """Share and derivative as one score moves; `at`: where the score and its share stand now.
+    """Share and derivative as one input moves; `at`: where it and its share stand now.
 
-    `names`: of the share, its derivative, and the bound 1/4. `title`: of the x axis.
+    `names`: of the share, its derivative, the bound 1/4, and where it stands. `title`: the x axis.
     """
-    colours = theme.palette(dark)
-    derivative = panels.line(1, found.moved, found.derivative, names[1], dark=dark)
-    ends = [found.moved[0], found.moved[-1]]
-    bound = panels.line(2, ends, [STEEPEST] * 2, names[2], dark=dark)
-    point = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": [at[0]],
-        "y": [at[1]],
-        "marker": {"size": 11, "color": colours.series[0], "symbol": "circle"},
-        "showlegend": False,
-        "hovertemplate": "%{x:.4~g}: %{y:.4~g}<extra></extra>",
-    }
-    share = panels.line(0, found.moved, found.share, names[0], dark=dark)
-    layout = {
-        "height": 340,
-        "legend": panels.LEGEND,
-        "xaxis": {"title": {"text": markup.safe(title)}},
-        "yaxis": {"range": [-0.03, 1.03]},
-    }
-    return figure([share, derivative, bound, point], layout, dark)
+    ends = (found.moved[0], found.moved[-1])
+    lines = [
+        Series(names[0], found.moved, found.share),
+        Series(names[1], found.moved, found.derivative),
+        Series(names[2], ends, (STEEPEST, STEEPEST)),
+        Series(names[3], at[:1], at[1:]),
+    ]
+    drawn = curves(lines, x_title=title, dark=dark)
+    drawn.data[2].mode = "lines"
+    drawn.data[3].update(mode="markers", marker_size=12)
+    return drawn.update_layout(legend=panels.LEGEND, yaxis_range=panels.UNIT, margin_t=panels.TOP)
