@@ -5,6 +5,8 @@ from functools import lru_cache
 import streamlit as st
 
 from core import AttentionConfig, heads
+from core.figures import CONFIG
+from core.figures.gallery import head_gallery
 from core.inputs import split_sentence
 from core.numbers import write
 from parts.controls import SENTENCE
@@ -13,7 +15,8 @@ from parts.heads_tables import Cell, show, table
 from parts.text import _, language, prose
 from parts.traces import trace
 
-LONGEST = 12
+LONGEST = 12  # tokens
+COLUMNS = 4  # heads in a row
 contributions = lru_cache(maxsize=64)(lambda config: heads.contributions(trace(config)))
 
 
@@ -49,7 +52,21 @@ def _controls() -> AttentionConfig | None:
     return fit(H=H, h=h, tokens=(tokens,), causal=causal, project=True, gain=2.0)
 
 
-def _gallery(config: AttentionConfig) -> None: ...
+def _gallery(config: AttentionConfig) -> None:
+    """The weights of every head, on one scale."""
+    weights = trace(config)["weights"].reshape(config.h, config.S, config.S)
+    figure = head_gallery(
+        weights,
+        titles=[_("head {number}").format(number=i + 1) for i in range(config.h)],
+        rows=config.tokens[0],
+        cols=config.tokens[0],
+        row_title=_("query"),
+        col_title=_("key"),
+        columns=min(config.h, COLUMNS),
+        dark=st.context.theme.type == "dark",
+    )
+    said = _("Weights of {h} heads as heatmaps: queries down, keys across").format(h=config.h)
+    st.plotly_chart(figure, theme=None, config=CONFIG, key="heads_gallery", alt=said)
 
 
 def _sum(config: AttentionConfig, place: int) -> str:

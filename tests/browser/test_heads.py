@@ -60,6 +60,25 @@ def test_cells_travel_into_heads_and_back(open_page):
     assert cells(page, "merged") == start
 
 
+def test_cells_are_seen_moving(open_page):
+    page = open_page("/heads")
+    page.emulate_media(reduced_motion="no-preference")
+    step_to(page, "Q")
+    page.locator(ROOT).focus()
+    page.keyboard.press("ArrowRight")
+    step_to(page, "Q_split")
+    page.wait_for_timeout(600)  # steps in rapid succession do not fly
+    flights = page.locator(ROOT).evaluate(
+        """async (root) => {
+            const key = {key: "ArrowRight", bubbles: true, composed: true};
+            root.dispatchEvent(new KeyboardEvent("keydown", key));
+            await new Promise(requestAnimationFrame);
+            return root.getAnimations({subtree: true}).length;
+        }"""
+    )
+    assert flights == 32
+
+
 def test_a_cell_keeps_the_colour_of_its_head(open_page):
     page = open_page("/heads", move="Q_heads")
     step_to(page, "Q_heads")

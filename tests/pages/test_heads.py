@@ -1,8 +1,11 @@
 """The Heads page without a browser: every part in both languages, and that numbers are torch's."""
 
+import base64
+import json
 import re
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 import torch
 
@@ -10,8 +13,10 @@ from core import AttentionConfig, heads, run
 from core.numbers import write
 from parts.microscope import unpack
 
-PARTS = ("split", "product", "sharing", "together", "width")
 WAYS = ("split", "merge", "across")
+VIEWS = [{"part": part} for part in ("split", "product", "sharing", "together", "width")]
+VIEWS += [{"way": way} for way in WAYS]
+NAMES = ["-".join(*view.items()) for view in VIEWS]
 
 
 class _Tables(HTMLParser):
@@ -62,6 +67,12 @@ def body(rows) -> list[list[str]]:
     return [row[1:] for row in rows[1:]]
 
 
+def numbers(packed: dict) -> torch.Tensor:
+    """A matrix out of a Plotly figure."""
+    raw = np.frombuffer(base64.b64decode(packed["bdata"]), packed["dtype"])
+    return torch.from_numpy(raw.reshape([int(n) for n in packed["shape"].split(",")]).copy())
+
+
 def manifest(app) -> dict:
     (component,) = [
         c for c in app.get("bidi_component") if c.proto.component_name.endswith("scope")
@@ -70,17 +81,17 @@ def manifest(app) -> dict:
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
-@pytest.mark.parametrize("part", PARTS)
-def test_every_part_opens_in_both_languages(app_test, part, lang):
-    app = app_test("heads", lang=lang, part=part)
+@pytest.mark.parametrize("view", VIEWS, ids=NAMES)
+def test_every_part_opens_in_both_languages(app_test, view, lang):
+    app = app_test("heads", lang=lang, **view)
     assert not app.error
     assert len(app.main.markdown) >= 2
     assert "{" not in words(app)
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_no_english_is_left_in_the_chinese_page(app_test, part):
-    english, chinese = (app_test("heads", lang=lang, part=part) for lang in ("en", "zh"))
+@pytest.mark.parametrize("view", VIEWS, ids=NAMES)
+def test_no_english_is_left_in_the_chinese_page(app_test, view):
+    english, chinese = (app_test("heads", lang=lang, **view) for lang in ("en", "zh"))
     sentence = re.compile(r"\b(the|and|of|with|each|columns?|rows?|heads?)\b", re.IGNORECASE)
     assert sentence.search(words(english))
     assert not sentence.search(words(chinese))
@@ -165,7 +176,12 @@ def test_the_sum_over_heads_is_the_engines_row(app_test):
     tokens = (("the", "cat", "sat", "on", "the", "mat"),)
     config = AttentionConfig(H=8, h=2, tokens=tokens, project=True, gain=2.0)
     assert rows[4][1:] == [write(x, 3) for x in run(config)["projected"][2].tolist()]
-    assert "sat" in words(app)
+    assert "“sat”" in words(app)
+    (chart,) = app.get("plotly_chart")
+    shown = json.loads(chart.proto.spec)
+    weights = run(config)["weights"]
+    for head, picture in zip(weights, shown["data"], strict=True):
+        assert torch.equal(numbers(picture["z"]), head)
 
 
 def test_shared_heads_with_their_map_strides_and_bill(app_test):
