@@ -7,7 +7,25 @@
 """
 
 from core.figures.contact_sheet import contact_sheet
+from core.figures.curves import Points, Series, bars, curves, histogram, space
+from core.figures.frames import step_frames
+from core.figures.gallery import head_gallery
 from core.figures.heatmap import heatmap
-from core.figures.theme import CONFIG
+from core.figures.standalone import standalone_html
+from core.figures.theme import CONFIG, palette
 
-__all__ = ["CONFIG", "contact_sheet", "heatmap"]
+__all__ = [
+    "CONFIG",
+    "Points",
+    "Series",
+    "bars",
+    "contact_sheet",
+    "curves",
+    "head_gallery",
+    "heatmap",
+    "histogram",
+    "palette",
+    "space",
+    "standalone_html",
+    "step_frames",
+]
