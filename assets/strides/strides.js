@@ -74,6 +74,7 @@ class View {
     this.#label();
     this.#drawTable();
     this.#drawStage();
+    this.root.dataset.key = manifest.key;
   }
 
   leave() {

@@ -141,7 +141,7 @@ def _text_box(place: str, label: str, shown: str, read: Callable, **options) -> 
             _complain(place, error, text)
             return
         problems = st.session_state.get("memory_problems", {})
-        put(taken, chain) if place == "shape" else put(shape, taken)
+        put(*((taken, chain) if place == "shape" else (shape, taken)))
         problems.pop(place, None)
         st.session_state["memory_problems"] = problems  # the other box keeps what was typed there
 

@@ -313,6 +313,7 @@ def test_a_shape_may_be_written_in_several_ways(text):
         ("view(2,3", "chain-text"),
         ("view(2.5)", "chain-text"),
         ("t()t()", "chain-text"),
+        ("t()xt()", "chain-text"),
         ("t().", "chain-text"),
         ("t()..t()", "chain-text"),
         ("explode(1)", "name"),
