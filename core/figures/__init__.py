@@ -3,7 +3,7 @@
 >>> import core
 >>> sheet = contact_sheet(core.run(core.AttentionConfig(S=4, H=6, d_k=3)))
 >>> [trace.name for trace in sheet.data][:3]
-['X', 'W<sub>Q</sub>', 'Q']
+['X', 'W_Q', 'Q']
 """
 
 from core.figures.contact_sheet import contact_sheet

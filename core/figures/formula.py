@@ -3,8 +3,8 @@ r"""LaTeX to MathML, for files that must show formulas without a network or a li
 Only what our formulas use. A command that is not known here raises ValueError; `inline` then shows
 the LaTeX itself.
 
->>> inline(r"\frac{Q}2")
-'<math><mfrac><mi>Q</mi><mn>2</mn></mfrac></math>'
+>>> inline(r"\sqrt 2")
+'<math><msqrt><mn>2</mn></msqrt></math>'
 """
 
 from __future__ import annotations

@@ -183,7 +183,8 @@ def hover(matrix: Matrix, number: str, text: Mapping[str, str]) -> str:
     lines = [f"<b>{markup.symbol(matrix.symbol)}</b>[{index}] = {number}"]
     if pooled:
         down, across = matrix.block
-        said = text.get("pooled", POOLED).format(rows=down, cols=across)
+        said = text.get("pooled", POOLED)
+        said = said.replace("{rows}", str(down)).replace("{cols}", str(across))
         lines.append(markup.safe(said))
     elif matrix.row_names or matrix.col_names:
         lines.append("%{y} · %{x}")

@@ -50,7 +50,7 @@ LIGHT = Palette(
 )  # fmt: skip
 DARK = Palette(
     ground="#0f1a1d", raised="#18272b", ink="#e4eeee", muted="#9fb3b6", line="#34494f",
-    primary="#58c3cc", negative="#f2994a", positive="#6fa8ff", share="#4fd1b8", nan="#a3128f",
+    primary="#33a3ae", negative="#f2994a", positive="#6fa8ff", share="#4fd1b8", nan="#a3128f",
     series=("#6fa8ff", "#f2994a", "#4fd1b8", "#e58bd6", "#d6c04e", "#b3c0c3"),
 )  # fmt: skip
 STOPS = 9  # of a colour scale; Plotly blends between them
