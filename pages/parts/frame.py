@@ -31,8 +31,10 @@ PAGES = {
     ),
     N_("Long maps"): (("map", N_("The whole map"), ":material/map:"),),
 }
-STYLE = Path(__file__).parents[2] / "assets/frame/frame.css"
-ICONS = {name: icon for group in PAGES.values() for name, _title, icon in group}
+PRODUCT = "QKV Microscope"
+ASSETS = Path(__file__).parents[2] / "assets"
+ICON = ASSETS / "images/icon.svg"
+STYLE = ASSETS / "frame/frame.css"
 
 # Streamlit sends a component's script again with each change of its data: these lines only load
 # the real one.
@@ -54,28 +56,27 @@ def _pages(tongue: str) -> dict[str, list]:
     folder = Path(__file__).parents[1]
     groups = {
         _(group): [
-            st.Page(folder / f"{name}.py", title=_(title))
-            for name, title, _icon in pages
+            st.Page(folder / f"{name}.py", title=_(title), icon=icon)
+            for name, title, icon in listed
             if (folder / f"{name}.py").is_file()
         ]
-        for group, pages in PAGES.items()
+        for group, listed in PAGES.items()
     }
-    return {group: pages for group, pages in groups.items() if pages}
+    return {group: listed for group, listed in groups.items() if listed}
 
 
-def pages(tongue: str) -> dict[str, list]:
-    """The menu of this run: group -> pages. Copies, as running a page marks it as used."""
-    return {group: [copy(page) for page in listed] for group, listed in _pages(tongue).items()}
+def navigate(tongue: str):
+    """Put up the menu and return the page that the reader is on, ready to run.
 
-
-def menu(groups: dict[str, list]) -> None:
-    """The menu as links, for the sidebar. Streamlit's own has a list that is none to a screen
-    reader and words in English; and an icon given to st.Page is fetched from another host."""
-    with st.container(key="menu"):
-        for group, listed in groups.items():
-            st.caption(group)
-            for page in listed:
-                st.page_link(page, icon=ICONS[page._page.stem])
+    The window's icon is set before the menu, as Streamlit would fetch the page's from another
+    host. The pages are copies, as running one marks it as used.
+    """
+    st.set_page_config(page_icon=ICON, layout="wide", initial_sidebar_state=300)  # px
+    groups = {group: [copy(page) for page in listed] for group, listed in _pages(tongue).items()}
+    page = st.navigation(groups, position="top", expanded=True)
+    st.set_page_config(page_title=f"{page.title} · {PRODUCT}")
+    st.logo(ICON.with_name("logo.svg"), icon_image=ICON, size="large")
+    return page
 
 
 def language_switch() -> None:
@@ -95,4 +96,4 @@ def frame(tongue: str, page: str) -> None:
     """Give the document its style and language, and tell it which page is shown (assets/frame)."""
     st.html(STYLE)
     lang = LOCALES.get(tongue, tongue).replace("_", "-")
-    _frame(key="frame", data={"lang": lang, "page": page, "menu": _("Pages")})
+    _frame(key="frame", data={"lang": lang, "page": page})

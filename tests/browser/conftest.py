@@ -89,14 +89,19 @@ def fresh_server():
         stop_server(process)
 
 
-@pytest.fixture(scope="session")
-def browser_type_launch_args(browser_type_launch_args):
+def chromium() -> dict:
+    """How to launch the Chromium of this machine."""
     names = ("chromium", "chromium-browser", "google-chrome")
     found = next(filter(None, map(shutil.which, names)), None)
     arguments = ["--disable-gpu", "--disable-background-networking", "--no-first-run"]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         arguments.append("--no-sandbox")  # Chromium refuses its sandbox to root
-    return browser_type_launch_args | {"executable_path": found, "args": arguments}
+    return {"executable_path": found, "args": arguments}
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args(browser_type_launch_args):
+    return browser_type_launch_args | chromium()
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import re
 from urllib.request import Request, urlopen
 
 import pytest
+from playwright.sync_api import expect
 
 HEADERS = {
     "x-content-type-options": "nosniff",
@@ -16,7 +17,8 @@ def test_a_deep_link_right_after_a_start_keeps_the_frame(open_page, fresh_server
     """The old pages/ discovery of Streamlit skips the frame here."""
     page = open_page("/heads", base=fresh_server)
     assert page.get_by_role("heading", level=1).inner_text() == "Heads"
-    assert page.get_by_role("navigation", name="Pages").get_by_role("link").count() >= 2
+    page.get_by_role("button", name="Attention, step by step").click()
+    assert page.get_by_role("menuitem", name="Step through").is_visible()
     assert page.title() == "Heads · QKV Microscope"
 
 
@@ -53,7 +55,7 @@ def test_the_health_check_answers(server):
 def test_the_first_language_is_the_browsers(open_page, locale, lang, heads):
     page = open_page("/heads", locale=locale)
     assert page.get_by_role("heading", level=1).inner_text() == heads
-    page.wait_for_function(f"document.documentElement.lang === '{lang}'")
+    expect(page.locator("html")).to_have_attribute("lang", lang)
 
 
 def test_a_change_of_language_keeps_the_state_in_the_address(open_page, settled):
@@ -61,14 +63,15 @@ def test_a_change_of_language_keeps_the_state_in_the_address(open_page, settled)
     page.get_by_role("radio", name="简体中文").click()
     page.wait_for_url(re.compile("lang=zh"))
     settled(page)
-    assert page.get_by_role("link", name="多头").is_visible()
+    assert page.get_by_role("button", name="逐步看注意力").is_visible()
     query = page.url.partition("?")[2].split("&")
     assert {"S=7", "seed=3", "lang=zh"} <= set(query)
 
 
 def test_the_language_outlives_a_change_of_page(open_page, settled):
     page = open_page("/", lang="zh")
-    page.get_by_role("link", name="多头").click()
+    page.get_by_role("button", name="逐步看注意力").click()
+    page.get_by_role("menuitem", name="多头").click()
     page.wait_for_url(re.compile("/heads"))
     settled(page)
     assert page.get_by_role("heading", level=1).inner_text() == "多头"
@@ -88,10 +91,30 @@ def test_on_a_phone_the_menu_folds_away_after_a_choice(open_page, settled):
     link.click()
     page.wait_for_url(re.compile("/heads"))
     settled(page)
-    folded = "document.querySelector('.st-key-menu').getBoundingClientRect().right <= 0"
-    page.wait_for_function(folded)
+    expect(link).not_to_be_in_viewport()
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_the_menu_has_no_serious_violation(open_page, no_serious_violations, dark):
-    no_serious_violations(open_page("/heads", dark=dark))
+def test_the_frame_has_no_serious_violation(open_page, no_serious_violations, dark):
+    page = open_page("/heads", dark=dark)
+    no_serious_violations(page)
+    page.get_by_role("button", name="Attention, step by step").click()
+    page.get_by_role("menuitem", name="Step through").wait_for()
+    no_serious_violations(page)
+
+
+def test_the_menu_on_a_phone_has_no_serious_violation(open_page, no_serious_violations):
+    page = open_page("/heads", phone=True)
+    page.get_by_test_id("stExpandSidebarButton").click()
+    page.get_by_role("link", name="Step through").wait_for()
+    no_serious_violations(page)
+
+
+def test_the_menu_opens_by_keyboard(open_page, settled):
+    page = open_page("/")
+    page.get_by_role("button", name="Attention, step by step").focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("menuitem", name="Step through").wait_for()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("/(heads)?$"))
