@@ -93,10 +93,15 @@ def _number(tensor, index) -> float:
 
 @dataclass(frozen=True)
 class Op:
-    """One kind of tensor operation. `local`: each row of the result needs only that row."""
+    """One kind of tensor operation.
+
+    `local`: cheap, and each cell of the result needs only that cell of the first input.
+    `rowwise`: each row of the result needs only that row.
+    """
 
     kind: ClassVar[str] = ""
     local: ClassVar[bool] = False
+    rowwise: ClassVar[bool] = False
     effect: ClassVar[str] = "computes"  # computes | views | copies
 
     def compute(self, *inputs, out=None):
@@ -179,11 +184,11 @@ class Contract(Op):
         """The second operand as `matmul` takes it."""
         return b
 
-    def compute(self, a, b, out=None):
+    def compute(self, a, b, *, out=None):
         plain = torch.matmul(a, self.right(b), out=out)
         return _summed_again(plain, a, self.right(b)) if self.wide else plain
 
-    def settle(self, a, b, out=None):
+    def settle(self, a, b, *, out=None):
         plain = self.compute(a, b, out=out)
         if self.wide or not _overflows(a, b, plain):
             return self, plain
@@ -384,7 +389,7 @@ class Split(Rearrange):
     effect: ClassVar[str] = "views"
     heads: int = 1
 
-    def compute(self, x, out=None):
+    def compute(self, x, *, out=None):
         return x.view(*x.shape[:-1], self.heads, x.shape[-1] // self.heads)
 
     def latex(self, reads, sizes):
@@ -403,7 +408,7 @@ class Swap(Rearrange):
 
     effect: ClassVar[str] = "views"
 
-    def compute(self, x, out=None):
+    def compute(self, x, *, out=None):
         return x.transpose(-3, -2)
 
     def latex(self, reads, sizes):
@@ -422,7 +427,7 @@ class Merge(Rearrange):
 
     effect: ClassVar[str] = "copies"
 
-    def compute(self, x, out=None):
+    def compute(self, x, *, out=None):
         return x.reshape(*x.shape[:-2], -1)
 
     def latex(self, reads, sizes):
@@ -447,7 +452,7 @@ class Repeat(Rearrange):
         before, after = axes(in_dims), axes(out_dims)
         return before, [["g", "r"] if axis == ["h"] else axis for axis in after]
 
-    def compute(self, x, out=None):
+    def compute(self, x, *, out=None):
         return x.repeat_interleave(self.times, dim=-3)
 
     def latex(self, reads, sizes):
@@ -467,7 +472,7 @@ class Concat(Op):
     kind: ClassVar[str] = "concat"
     effect: ClassVar[str] = "copies"
 
-    def compute(self, past, new, out=None):
+    def compute(self, past, new, *, out=None):
         return torch.cat((past, new), dim=-2)
 
     def cell(self, inputs, in_dims, out_dims, index):
@@ -496,6 +501,7 @@ class Pointwise(Op):
     """An op whose result cell needs the same cell of its first input only."""
 
     local: ClassVar[bool] = True
+    rowwise: ClassVar[bool] = True
     per_element: ClassVar[int] = 1
 
     def against(self, reach: Callable[[], float]) -> Pointwise:
@@ -526,7 +532,7 @@ class Scale(Pointwise):
     def reach(self, reach):
         return reach * abs(self.factor) if self.factor else 0.0
 
-    def compute(self, x, out=None):
+    def compute(self, x, *, out=None):
         if self.finite:
             x = x.masked_fill(x.isinf(), 0.0)
         return torch.mul(x, self.factor, out=out)
@@ -575,7 +581,7 @@ class Softcap(Pointwise):
     per_element: ClassVar[int] = 3
     cap: float = 50.0
 
-    def compute(self, x, out=None):
+    def compute(self, x, *, out=None):
         return torch.mul(torch.tanh(torch.div(x, self.cap, out=out), out=out), self.cap, out=out)
 
     def cell(self, inputs, in_dims, out_dims, index):
@@ -613,7 +619,7 @@ class Bias(Pointwise):
     def against(self, reach):
         return replace(self, hides=True) if reach() == math.inf else self
 
-    def compute(self, x, bias, out=None):
+    def compute(self, x, bias, *, out=None):
         result = torch.add(x, bias, out=out)
         return result.masked_fill_(bias == -math.inf, -math.inf) if self.hides else result
 
@@ -647,7 +653,7 @@ class Mask(Pointwise):
     kind: ClassVar[str] = "mask"
     per_element: ClassVar[int] = 0  # a choice, not arithmetic
 
-    def compute(self, x, mask, out=None):
+    def compute(self, x, mask, *, out=None):
         hidden = torch.full((), -math.inf, dtype=x.dtype, device=x.device)
         return torch.where(mask, x, hidden, out=out)
 
@@ -683,11 +689,11 @@ class Softmax(Op):
     """
 
     kind: ClassVar[str] = "softmax"
-    local: ClassVar[bool] = False
+    rowwise: ClassVar[bool] = True
     dtype: str = ""
     guard: str = ""
 
-    def settle(self, x, out=None):
+    def settle(self, x, *, out=None):
         result = self.compute(x, out=out)
         # Both troubles make a whole row NaN, so its first column tells.
         if self.guard == "infinite" or not bool(result[..., 0].isnan().any()):
@@ -698,7 +704,7 @@ class Softmax(Op):
         op = replace(self, guard=guard)
         return (self, result) if op == self else op.settle(x, out=out)
 
-    def compute(self, x, out=None):
+    def compute(self, x, *, out=None):
         kept, x = x.dtype, self._ready(x)
         if self.guard:
             blind = (x == -math.inf).all(-1, keepdim=True)

@@ -1,8 +1,8 @@
 """Run a recipe and keep everything: values, shape, strides, shared storage, arithmetic, gradient.
 
-Tensors of more than STORED elements that a pointwise op made (scaled, masked scores) are not kept:
-the same op makes the same bits again when they are asked for. It is what makes a trace with every
-intermediate cheaper than eager code that stores them all.
+Tensors of more than STORED elements that a pointwise op made on the way to a softmax (scaled and
+masked scores) are not kept: the same op makes the same bits again when they are asked for. It is
+what makes a trace with every intermediate cheaper than eager code that stores them all.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import functools
 import json
 import keyword
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -215,7 +216,10 @@ class Trace(Mapping):
 
     def _whole(self, symbol, index) -> tuple[int, ...]:
         shape = self.shape(symbol)
-        index = tuple(int(i) for i in index)
+        try:
+            index = tuple(map(operator.index, index))
+        except TypeError:
+            require(False, "no-cell", symbol=symbol, shape=shape, index=index)
         missing = len(shape) - len(index)
         if missing > 0 and all(size == 1 for size in shape[:missing]):
             index = (0,) * missing + index
@@ -325,13 +329,13 @@ def _restored(about: dict, kept: dict[str, torch.Tensor], path: str) -> Trace:
     steps = [_step(*record) for record in about["steps"]]
     for symbol, stride in about["strides"].items():
         kept[symbol] = _laid_as_saved(kept[symbol], stride)
-    stored, shapes = {}, {}
+    stored, shapes, chained = {}, {}, _chained(steps)
     for step in steps:
         _check(step.symbol not in shapes)
         shapes[step.symbol] = _fitting(step, kept.get(step.symbol), shapes, sizes)
         if step.symbol in kept:
             stored[step.symbol] = kept[step.symbol]
-        elif not _derived(step, stored):
+        elif not _derived(step, stored, chained):
             # Only what costs next to nothing is missing from a file: views and small tables.
             _check(isinstance(step.op, ops.Rearrange | ops.Pointwise))
             stored[step.symbol] = step.op.compute(*(stored[read] for read in step.reads))
@@ -394,9 +398,18 @@ def _commented(step: TracedStep) -> str:
     return f"({', '.join(step.dims.split())}) = {tuple(step.shape)}"
 
 
-def _derived(step: Step, stored) -> bool:
+def _chained(steps: Sequence[Step]) -> set[str]:
+    """Symbols of cheap steps that only row by row steps read, as the first of what they read."""
+    local = {step.symbol for step in steps if step.op.local}
+    for step in steps:
+        first = step.reads[:1] if step.op.rowwise else ()
+        local -= set(step.reads) - set(first)
+    return local
+
+
+def _derived(step: Step, stored, chained: set[str]) -> bool:
     """Whether a step's result is made again on demand rather than kept."""
-    if not step.op.local:
+    if step.symbol not in chained:
         return False
     first = stored.get(step.reads[0])
     return first is None or first.numel() > STORED
@@ -408,14 +421,14 @@ def run(steps: Sequence[Step], given: dict[str, torch.Tensor], sizes: dict[str, 
 
     `given` holds a tensor for each Given step, `sizes` the size of each named dim.
     """
-    records, stored = {}, {}
+    records, stored, chained = {}, {}, _chained(steps)
     for step in steps:
         op, inputs = step.op, [stored.get(read) for read in step.reads]
         if isinstance(op, ops.Pointwise):
             op = op.against(functools.partial(_reach, step.reads[0], records, stored))
         if isinstance(op, ops.Given):
             stored[step.symbol] = given[step.symbol].detach()
-        elif _derived(step, stored):
+        elif _derived(step, stored, chained):
             pass
         elif all(tensor is not None for tensor in inputs):
             op, stored[step.symbol] = op.settle(*inputs)
