@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from core import AttentionConfig
 from parts import microscope
 from parts.controls import controls
 from parts.editing import editing
@@ -17,9 +18,10 @@ PANELS = {"sheet": "All steps", "edit": "Edit numbers", "share": "Share and down
 
 
 @st.fragment
-def stepping() -> None:
+def stepping(chosen: AttentionConfig) -> None:
     """The microscope and all that follows the step: only this runs again when one steps."""
-    chosen = config()
+    if config() != chosen:  # a number was edited here: the sidebar must follow
+        st.rerun()
     view = View.of(trace(chosen))
     view.mode_switch()
     manifest, values = described(chosen, view.pick, view.target)
@@ -47,12 +49,10 @@ def panels(chosen, view) -> None:
         editing(chosen, dict(view.pick).get("B", 0))
     elif opened == "share":
         sharing(chosen, view)
-    if config() != chosen:
-        st.rerun()
 
 
 st.title(_("Attention, step by step"))
 st.markdown(prose("about/intro"))
 controls()
 notices(trace(config()))
-stepping()
+stepping(config())
