@@ -25,6 +25,16 @@ COOLEST, WARMEST = 0.05, 20.0  # temperatures
 STEEPEST = 0.25  # no derivative of softmax is larger
 
 Row = tuple[float, ...]
+EXAMPLES: dict[str, Row] = {
+    "start": (2.0, 1.0, 0.1, -1.0),
+    "even": (1.0, 1.0, 1.0, 1.0),
+    "tie": (5.0, 5.0, 0.0, 0.0),
+    "certain": (10.0, 0.0, 0.0, 0.0),
+    "twelve": (12.0, 11.0, 10.0),
+    "hundred": (100.0, 99.0, 98.0),
+    "thousand": (1000.0, 999.0, 998.0),
+    "low": (-20.0, -21.0, -22.0),
+}
 _BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
@@ -49,9 +59,9 @@ def _number(part: str) -> float:
 def checked(scores: Sequence[float]) -> Row:
     """The scores, if there are neither too few nor too many and none is too large."""
     require(FEWEST <= len(scores) <= MOST, "scores-count", got=len(scores), least=FEWEST, most=MOST)
-    for i, x in enumerate(scores, 1):
-        require(math.isfinite(x), "not-a-number", name=f"x_{i}", got=x)
-        require(abs(x) <= LARGEST, "score-range", name=f"x_{i}", got=x, most=f"{LARGEST:,.0f}")
+    for name, x in zip(subscripts(len(scores)), scores, strict=True):
+        require(math.isfinite(x), "not-a-number", name=name, got=x)
+        require(abs(x) <= LARGEST, "score-range", name=name, got=x, most=f"{LARGEST:,.0f}")
     return tuple(map(float, scores))
 
 
@@ -62,6 +72,16 @@ def write_scores(scores: Row) -> str:
     '2, 0.5'
     """
     return ", ".join(repr(x).removesuffix(".0") for x in scores)
+
+
+def subscripts(count: int, letter: str = "x") -> list[str]:
+    """Names of a row's members, counted from 1.
+
+    >>> subscripts(2)
+    ['x₁', 'x₂']
+    """
+    low = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+    return [letter + str(i + 1).translate(low) for i in range(count)]
 
 
 # --- taken apart ------------------------------------------------------------------------------

@@ -72,6 +72,8 @@ def temperature(
     lines = [Series(name, along, share) for name, share in zip(names, shares, strict=True)]
     marks = {write(at): at}
     drawn = curves(lines, x_title=title, log_x=True, marks=marks, points=False, dark=dark)
+    for line in drawn.data[len(theme.DASHES) :]:  # colours begin again: let the dashes differ
+        line.line.dash = theme.DASHES[(theme.DASHES.index(line.line.dash) + 3) % len(theme.DASHES)]
     ticks = {"tickvals": TICKS, "ticktext": [write(tick) for tick in TICKS]}
     return drawn.update_layout(
         legend=panels.LEGEND, yaxis_range=panels.UNIT, margin_t=panels.TOP, xaxis=ticks

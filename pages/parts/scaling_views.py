@@ -162,16 +162,14 @@ def row(rows: Rows, d_k: int, own: float) -> None:
     st.plotly_chart(figure, theme=None, key="scaling_row", config=CONFIG, alt=alt)
     points = [point(rows, d_k, divisor) for divisor in (1.0, d_k**0.5, own)]
     st.markdown(_averages(points, rows.T))
+    st.caption(prose("scaling/averages"))
 
 
 def _averages(points: list[Point], T: int) -> str:
     """A Markdown table of the means over all rows, with the values of an even row beside them."""
-    head = [_("mean over rows"), "q·k", "/ √d_k", "/ τ", _("even row")]
+    head = [_("mean"), "q·k", "÷√d_k", "÷τ", _("even")]
     even = [write(math.log(T), 3), write(1 / T, 3), write(math.sqrt(1 / T - 1 / T**2), 3), ""]
-    labels = (
-        _("entropy (nats)"), _("largest weight"), _("‖∂ weights / ∂ scores‖"),
-        _("‖∂ weights / ∂ q‖"),
-    )  # fmt: skip
+    labels = (_("entropy"), _("largest weight"), _("gradient by scores"), _("gradient by q"))
     fields = ("entropy", "largest", "jacobian", "to_query")
     lines = [head, ["---", *["---:"] * 4]]
     for label, field, last in zip(labels, fields, even, strict=True):
