@@ -85,6 +85,9 @@ SENTENCES = {
     "with commas or spaces between.",
     "scores-count": "There are {got} scores here: give {least} to {most}.",
     "score-range": "{name} is {got}: give a score from −{most} to {most}.",
+    "text-empty": "{name} is empty: write at least one letter.",
+    "text-long": "{name} has {got} letters: shorten it to at most {most}.",
+    "text-odd": "{name} holds half a character, which no link can carry: delete it and type again.",
     "mask-looks-boolean": "the float mask holds only 0 and 1 and is added as it is: "
     "if 1 was meant as 'may attend', convert it with mask.bool().",
 }
