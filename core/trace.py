@@ -115,6 +115,16 @@ def _dense(shape):
     return tuple(reversed(strides))
 
 
+def _aligned(tensor):
+    """The tensor, copied if its memory starts at an odd address.
+
+    There the last bit of a small product can differ from that of an ordinary tensor, and with it
+    from what the script of `source` makes.
+    """
+    odd = tensor.device.type == "cpu" and tensor.data_ptr() % 64
+    return _relaid(tensor, tensor.stride()) if odd else tensor
+
+
 def _relaid(tensor, stride):
     """The same values laid out in memory with these strides; 0 repeats along an axis."""
     alone = tensor[tuple(slice(0, 1) if step == 0 else slice(None) for step in stride)]
@@ -273,7 +283,9 @@ class Trace(Mapping):
         lines = ["import torch"]
         if any(isinstance(s.op, ops.Given) and not s.op.lines for s in self.steps):
             lines = ["from safetensors.torch import load_file", *lines]
-            lines += ["", f"given = load_file({str(path or self.path)!r})"]
+            # A clone starts at an even address, as the tensors of a trace do (see _aligned).
+            file = f"load_file({str(path or self.path)!r})"
+            lines += ["", f"given = {{name: x.clone() for name, x in {file}.items()}}"]
         sizes = {k: v for k, v in self.sizes.items() if k.isidentifier()}
         lines += ["", *(f"{name} = {size}" for name, size in sizes.items()), ""]
         for step in self.steps:
@@ -427,7 +439,7 @@ def run(steps: Sequence[Step], given: dict[str, torch.Tensor], sizes: dict[str, 
         if isinstance(op, ops.Pointwise):
             op = op.against(functools.partial(_reach, step.reads[0], records, stored))
         if isinstance(op, ops.Given):
-            stored[step.symbol] = given[step.symbol].detach()
+            stored[step.symbol] = _aligned(given[step.symbol].detach())
         elif _derived(step, stored, chained):
             pass
         elif all(tensor is not None for tensor in inputs):
