@@ -142,11 +142,11 @@ def projections(named: dict[str, torch.Tensor], heads: int, kv_heads: int) -> No
     """Every product fits, and every width can be split into its heads."""
     X, Y = named["X"], named.get("Y")
     for name in ("X", "Y") if Y is not None else ("X",):
-        rows, wanted = named[name], "2 (S, H) or 3 (B, S, H)"
+        rows, wanted = named[name], "2 (S, H) / 3 (B, S, H)"
         require(rows.ndim in (2, 3), "rank", wanted=wanted, **_facts(name, rows))
     floating(named)
     if Y is not None:
-        require(X.ndim == Y.ndim, "rank", wanted=f"{X.ndim}, as X", **_facts("Y", Y))
+        require(X.ndim == Y.ndim, "rank", wanted=X.ndim, **_facts("Y", Y))
         if X.ndim == 3:
             _same("Y", Y, "X", X, 0, "same-batch")
     count("heads", heads)
@@ -198,7 +198,7 @@ def mask(given, sizes: dict[str, int], like: torch.Tensor) -> torch.Tensor:
     boolean = tensor.dtype == torch.bool
     require(boolean or tensor.is_floating_point(), "mask-type", got=tensor.dtype)
     typed = torch.empty(0, dtype=tensor.dtype if boolean else like.dtype, device=like.device)
-    _alike("the scores", typed, "mask", tensor)
+    _alike("scores", typed, "mask", tensor)
     if not boolean and peak(tensor) == math.inf and bool((tensor == math.inf).any()):
         where = tuple((tensor == math.inf).nonzero()[0].tolist())
         require(False, "mask-infinite", index=where)

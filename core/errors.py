@@ -74,7 +74,6 @@ SENTENCES = {
     "lengths": "lengths are {got}: give one whole number from 0 to T = {T} for each of "
     "{B} samples.",
     "hidden": "the hidden pair {got} lies outside the scores {S} × {T}.",
-    "target-length": "the sentence has {got} tokens, but at most {most} fit: shorten it.",
     "link-value": "{name} = {got} in the link cannot be read, so the default is used.",
     "file": "{name} is not a trace saved by this program: {reason}.",
     "blind": "{count} of {rows} queries may see no key, first {index}: "
@@ -104,15 +103,15 @@ class InputError(ValueError):
         super().__init__(SENTENCES[id].format(**facts))
 
     def __reduce__(self):
-        return _rebuild, (self.id, self.facts)
+        return _rebuild, (type(self), self.id, self.facts)
 
 
 class Notice(InputError):
     """Something a reader should know about a trace that was computed all the same."""
 
 
-def _rebuild(id, facts):
-    return InputError(id, **facts)
+def _rebuild(kind, id, facts):
+    return kind(id, **facts)
 
 
 def require(condition, id: str, **facts) -> None:
