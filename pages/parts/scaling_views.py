@@ -2,6 +2,7 @@
 
 import math
 
+import pandas as pd
 import streamlit as st
 
 from core import device
@@ -161,20 +162,22 @@ def row(rows: Rows, d_k: int, own: float) -> None:
     ).format(T=rows.T, **dict(zip(("raw", "scaled", "own"), largest, strict=True)))
     st.plotly_chart(figure, theme=None, key="scaling_row", config=CONFIG, alt=alt)
     points = [point(rows, d_k, divisor) for divisor in (1.0, d_k**0.5, own)]
-    st.markdown(_averages(points, rows.T))
+    # Not Markdown: this one is wider than a phone and has to scroll.
+    averages, about = _averages(points, rows.T), _("Averages for three ways to divide")
+    st.table(averages, hide_index=True, width="content", alt=about)
     st.caption(prose("scaling/averages"))
 
 
-def _averages(points: list[Point], T: int) -> str:
-    """A Markdown table of the means over all rows, with the values of an even row beside them."""
-    head = [_("mean"), "q·k", "÷√d_k", "÷τ", _("even")]
+def _averages(points: list[Point], T: int) -> pd.DataFrame:
+    """The means over all rows, with the values of an even row beside them."""
     even = [write(math.log(T), 3), write(1 / T, 3), write(math.sqrt(1 / T - 1 / T**2), 3), ""]
     labels = (_("entropy"), _("largest weight"), _("gradient by scores"), _("gradient by q"))
     fields = ("entropy", "largest", "jacobian", "to_query")
-    lines = [head, ["---", *["---:"] * 4]]
-    for label, field, last in zip(labels, fields, even, strict=True):
-        lines.append([label, *(write(getattr(p, field).mean, 3) for p in points), last])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    rows = [
+        [label, *(write(getattr(p, field).mean, 3) for p in points), last]
+        for label, field, last in zip(labels, fields, even, strict=True)
+    ]
+    return pd.DataFrame(rows, columns=[_("mean"), "q·k", "÷√d_k", "÷τ", _("even")])
 
 
 def curves(rows: Rows, d_k: int, own: float) -> list[tuple[Point, Point, Point]]:
