@@ -300,7 +300,9 @@ class View {
     this.stage = place;
     this.#drawStage();
     clearTimeout(this.report);
-    this.report = setTimeout(() => this.setStateValue("stage", place), 150);
+    // Counted, as Streamlit does not report a value that it has already.
+    this.picks = (this.picks ?? Date.now()) + 1;
+    this.report = setTimeout(() => this.setStateValue("stage", [place, this.picks]), 150);
   }
 
   #fix(pin) {

@@ -94,8 +94,8 @@ def looked_at(found: Walk) -> int:
 
 
 def choose_stage() -> None:
-    """Called when the component reports another stage."""
-    st.session_state["memory_stage"] = st.session_state["memory_strides"]["stage"]
+    """Called when the component reports another stage, with the number of the pick."""
+    st.session_state["memory_stage"], _pick = st.session_state["memory_strides"]["stage"]
 
 
 def remove() -> None:

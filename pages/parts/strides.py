@@ -27,8 +27,8 @@ _strides = st.components.v2.component(
 
 
 def strides(walk: Walk, stage: int, on_stage: Callable, on_remove: Callable) -> None:
-    """Draw the table of stages and the pictures of one. The reader's pick of another stage, or of
-    an operation to remove, stands in `st.session_state["memory_strides"]` when called back."""
+    """Draw the table of stages and the pictures of one. When called back, the stage the reader has
+    picked, or the place of the operation to remove, stands in `session_state["memory_strides"]`."""
     _strides(
         key="memory_strides",
         data={

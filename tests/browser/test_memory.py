@@ -147,6 +147,17 @@ def test_a_row_of_the_table_shows_its_stage_and_stands_in_the_link(memory, settl
     assert fact(page, "stage") == "0"
 
 
+def test_the_same_stage_can_be_picked_again_after_a_change(memory, settled):
+    page = memory(**EXAMPLE)
+    root(page).get_by_role("button", name="start").click()
+    page.wait_for_url(re.compile("stage=0"))
+    page.get_by_role("button", name="Add", exact=True).click()
+    page.wait_for_url(re.compile(r"transpose%282%2C3%29$"))
+    settled(page)
+    root(page).get_by_role("button", name="start").click()
+    page.wait_for_url(re.compile("stage=0"))
+
+
 def test_an_operation_is_removed_from_the_table_and_brought_back(memory, settled):
     page = memory(shape="2,3,4", chain="transpose(0,1).flip(2).t()")
     page.get_by_role("button", name="Remove flip(2)").click()
