@@ -24,7 +24,7 @@ def bench() -> None:
     st.header(_("A card that lies"), anchor=False)
     lying(shelf, question, temperature)
     st.header(_("The same in PyTorch"), anchor=False)
-    st.code(snippet(shelf, question, temperature), language="python")
+    st.code(snippet(shelf, question, temperature), language="python", wrap_lines=True)
 
 
 st.title(_("The library"))

@@ -140,10 +140,8 @@ def _check(**texts: str) -> None:
 
 def _match(piece: str, vocabulary: dict) -> list[tuple[str, tuple[int, ...]]]:
     """One run of text between spaces as words of the vocabulary and what lies between them."""
-    if len(split_sentence(piece)) == 1 and not _joined(piece):
-        return [(piece, vocabulary.get(piece, ()))]
     found, rest, at = [], "", 0
-    tokens = split_sentence(piece)
+    tokens = split_sentence(piece)  # a Latin word stays whole, a Chinese character stands alone
     while at < len(tokens):
         ends = range(len(tokens), at, -1)
         end = next((e for e in ends if "".join(tokens[at:e]) in vocabulary), None)
@@ -154,11 +152,6 @@ def _match(piece: str, vocabulary: dict) -> list[tuple[str, tuple[int, ...]]]:
         found += [(rest, ())] * bool(rest) + [(word, vocabulary[word])]
         rest, at = "", end
     return found + [(rest, ())] * bool(rest)
-
-
-def _joined(piece: str) -> bool:
-    """Whether a piece is written without spaces between its words."""
-    return len(split_sentence(piece)) > 1
 
 
 # --- looking something up ---------------------------------------------------------------------
@@ -243,7 +236,7 @@ def course(shelf: Shelf, question: str, along: tuple[float, ...]) -> list[list[f
 
 def distance(found: Found) -> float:
     """How far the shares are from a hard look-up: the share that other books have."""
-    return 1 - found.shares[found.hard]
+    return sum(share for place, share in enumerate(found.shares) if place != found.hard)
 
 
 def honesty(shelf: Shelf) -> list[float]:

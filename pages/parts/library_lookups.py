@@ -13,7 +13,7 @@ from core.experiments.library import (
     honesty,
     look,
 )
-from core.figures import CONFIG, bars
+from core.figures import CONFIG, bars, panels
 from core.figures import softmax as figures
 from core.numbers import write
 from parts.heads_tables import Cell, show, table
@@ -100,6 +100,7 @@ def _bars(shelf: Shelf, found: Found) -> None:
         dark=dark(),
         height=130 + 34 * len(shelf.books),
     )
+    figure.update_layout(legend=panels.LEGEND, margin_t=panels.TOP)
     alt = _("Share of each book, soft: {shares}. Hard: all of {title}.").format(
         shares=", ".join(write(share, 2) for share in found.shares),
         title=shelf.books[found.hard].title,

@@ -119,11 +119,11 @@ def _counted(shelf: Shelf, question: str) -> None:
         if places
     ]
     if known:
-        st.caption(_("Counted: {words}.").format(words=escaped("; ".join(known))))
+        st.markdown(_("Counted: {words}.").format(words=escaped("; ".join(known))))
     else:
         st.warning(prose("library/unknown"), icon=":material/help:")
     if passed := [word for word, places in words if not places]:
-        st.caption(_("In no list: {words}.").format(words=escaped(", ".join(passed))))
+        st.markdown(_("In no list: {words}.").format(words=escaped(", ".join(passed))))
 
 
 def shelf_table(shelf: Shelf) -> None:
