@@ -48,10 +48,10 @@ def gradient() -> tuple[dict, np.ndarray]:
 
 
 def payload(name: str) -> bytes:
-    """What Python would send. "heads~5@2": forced to step 5 by epoch 2; "large^3": head 3."""
+    """What Python would send. "heads~5@2": forced to step 5 by epoch 2; "large.3": head 3."""
     name, _, forced = name.partition("~")
     step, _, epoch = forced.partition("@")
-    name, _, head = name.partition("^")
+    name, _, head = name.partition(".")
     if name in ("by_hand", "gradient"):
         described, values = {"by_hand": by_hand, "gradient": gradient}[name]()
     else:
@@ -149,14 +149,14 @@ def scope(new_context, bench):
 
 
 def test_twenty_presses_are_twenty_steps(scope):
-    opened = scope("heads").press("ArrowRight", 20)
+    opened = scope("groups").press("ArrowRight", 20)
     assert opened.step == 20
-    assert opened.root.get_attribute("data-symbol") == TRACES["heads"].steps[20].symbol
+    assert opened.root.get_attribute("data-symbol") == TRACES["groups"].steps[20].symbol
     assert opened.sent("step")[-1] == 20
 
 
 def test_presses_in_a_row_are_reported_once(scope):
-    opened = scope("heads")
+    opened = scope("groups")
     opened.page.evaluate(
         """() => {
             const press = () => new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true });
@@ -401,7 +401,7 @@ def test_a_head_that_was_not_sent_is_asked_for(scope):
     opened.page.get_by_role("combobox", name="Head", exact=True).select_option("5")
     assert opened.sent("pick") == [{"h": 5}]
     expect(opened.root).to_have_attribute("aria-busy", "true")
-    opened.show("large^5")
+    opened.show("large.5")
     expect(opened.root).not_to_have_attribute("aria-busy", "true")
     reach(opened, "scores", (7, 9))
     value = TRACES["large"]["scores"][5, 7, 9]
@@ -468,8 +468,11 @@ def test_blocks_of_a_huge_matrix_say_where_their_number_stands(scope):
 
 def test_drawing_again_changes_nothing(scope):
     opened = scope().go("Q")
+    opened.cell("Q", 1, 1).focus()
     opened.page.evaluate("window.redraw(); window.redraw(); window.redraw()")
     expect(opened.root).to_have_count(1)
+    expect(opened.cell("Q", 1, 1)).to_be_focused()
+    opened.press("Escape")
     assert opened.press("ArrowRight").step == 3
     opened.page.evaluate("window.dispose(); window.redraw()")
     expect(opened.root).to_have_count(1)
