@@ -47,6 +47,11 @@
   });
   rows.forEach((row, at) => row.querySelector("button").addEventListener("click", () => go(at)));
 
+  // Plotly's own buttons leave the promise of an animation they stop unhandled.
+  addEventListener("unhandledrejection", (event) => {
+    if (event.reason === undefined) event.preventDefault();
+  });
+
   document.documentElement.classList.add("live");
   show(0);
   Plotly.newPlot(figure, { data, layout, frames, config }).then(() => {
