@@ -17,7 +17,9 @@ from numbers import Real
 
 from core.errors import InputError, require
 
-LARGEST = {"B": 16, "S": 4096, "T": 4096, "H": 4096, "h": 64, "g": 64, "d_k": 1024, "d_v": 1024}
+# What can be counted (see `core.cost`); what can be computed is a matter of memory.
+LARGEST = {"B": 16, "S": 1 << 20, "T": 1 << 20, "H": 1 << 15, "h": 128, "g": 128}
+LARGEST |= {"d_k": 1024, "d_v": 1024}
 DTYPES = ("float32", "float64", "bfloat16", "float16")
 PAD = "·"  # stands where a sentence of a batch is shorter than the longest
 AFFORDABLE = 1 << 24  # score elements that a shared server computes for one visitor
@@ -216,8 +218,13 @@ class AttentionConfig:
         return shown
 
     @classmethod
-    def from_url(cls, values: dict[str, str]) -> tuple[AttentionConfig, list[InputError]]:
-        """Read a link. What cannot be read is left at its default and reported, never raised."""
+    def from_url(
+        cls, values: dict[str, str], most: int = AFFORDABLE
+    ) -> tuple[AttentionConfig, list[InputError]]:
+        """Read a link. What cannot be read is left at its default and reported, never raised.
+
+        The result is affordable (see `check_affordable`): links are opened on shared servers.
+        """
         known, problems = {f.name for f in fields(cls)}, []
         given = {}
         for name, text in values.items():
@@ -227,22 +234,22 @@ class AttentionConfig:
                 given[name] = _read(name, text)
             except (ValueError, TypeError, KeyError, RecursionError, zlib.error):
                 problems.append(InputError("link-value", name=name, got=str(text)[:40]))
-        chosen, refused = _possible(given)
+        chosen, refused = _possible(given, most)
         return chosen, problems + refused
 
 
-def _possible(given: dict) -> tuple[AttentionConfig, list[InputError]]:
+def _possible(given: dict, most: int) -> tuple[AttentionConfig, list[InputError]]:
     """A configuration of as many of these fields as go together, and why others did not."""
-    chosen = _tried(given)
+    chosen = _tried(given, most)
     if not isinstance(chosen, InputError):
         return chosen, []
     for name in given:  # the one that spoils the rest, if there is one
-        rest = _tried({other: value for other, value in given.items() if other != name})
+        rest = _tried({other: value for other, value in given.items() if other != name}, most)
         if not isinstance(rest, InputError):
             return rest, [chosen]
     kept, refused = {}, []
     for name, value in given.items():
-        more = _tried(kept | {name: value})
+        more = _tried(kept | {name: value}, most)
         if isinstance(more, InputError):
             refused.append(more)
         else:
@@ -250,10 +257,10 @@ def _possible(given: dict) -> tuple[AttentionConfig, list[InputError]]:
     return AttentionConfig(**kept), refused
 
 
-def _tried(given: dict) -> AttentionConfig | InputError:
+def _tried(given: dict, most: int) -> AttentionConfig | InputError:
     try:
         chosen = AttentionConfig(**given)
-        chosen.check_affordable()  # links are opened on a shared server
+        chosen.check_affordable(most)
         return chosen
     except InputError as problem:
         return problem
