@@ -12,6 +12,7 @@ from core.numbers import write
 from parts.controls import SENTENCE
 from parts.heads_controls import choose, fit, number, row, switch
 from parts.heads_tables import Cell, show, table
+from parts.state import escaped
 from parts.text import _, language, prose
 from parts.traces import trace
 
@@ -28,7 +29,7 @@ def together() -> None:
     st.markdown(prose("heads/together", h=config.h, S=config.S, d_v=config.d_v, H=config.H))
     _gallery(config)
     st.markdown(prose("heads/together_sum", h=config.h, d_v=config.d_v))
-    names = {str(i): f"{i + 1} {token}" for i, token in enumerate(config.tokens[0])}
+    names = {str(i): f"{i + 1} {escaped(token)}" for i, token in enumerate(config.tokens[0])}
     place = int(choose(_("Row of the result"), names, "row"))
     found = contributions(config)
     facts = {"difference": write(found.difference, 3), "h": config.h}

@@ -73,7 +73,9 @@ def test_cells_are_seen_moving(open_page):
             const key = {key: "ArrowRight", bubbles: true, composed: true};
             root.dispatchEvent(new KeyboardEvent("keydown", key));
             await new Promise(requestAnimationFrame);
-            return root.getAnimations({subtree: true}).length;
+            const flown = root.getAnimations({subtree: true}).map(({effect}) => effect);
+            const cells = flown.filter(({target}) => target.dataset.cell !== undefined);
+            return cells.filter((effect) => effect.getKeyframes()[0].transform).length;
         }"""
     )
     assert flights == 32

@@ -175,7 +175,10 @@ def test_the_sum_over_heads_is_the_engines_row(app_test):
     assert [row[0] for row in rows[1:]] == ["head 1", "head 2", "sum", "projected"]
     tokens = (("the", "cat", "sat", "on", "the", "mat"),)
     config = AttentionConfig(H=8, h=2, tokens=tokens, project=True, gain=2.0)
-    assert rows[4][1:] == [write(x, 3) for x in run(config)["projected"][2].tolist()]
+    found = heads.contributions(run(config)).parts[:, 2]
+    assert body(rows)[:2] == [[write(x, 3) for x in part] for part in found.tolist()]
+    assert body(rows)[2] == [write(x, 3) for x in found.sum(0).tolist()]
+    assert body(rows)[3] == [write(x, 3) for x in run(config)["projected"][2].tolist()]
     assert "“sat”" in words(app)
     (chart,) = app.get("plotly_chart")
     shown = json.loads(chart.proto.spec)
