@@ -31,7 +31,7 @@ def opened(new_context, tmp_path, trace, noticed):
     def open_(**chosen):
         path = tmp_path / "attention.html"
         prose = {symbol: f"About **{symbol}**: $d_k$ {HOSTILE}" for symbol in trace}
-        labels = {"S": ["the", "cat", "the", HOSTILE]}
+        labels = {"S": ["the", "cat", "the", "<b>sat</b>"]}
         text = {"title": HOSTILE, "play": "Play", "pause": "Pause"}
         html = standalone_html(trace, labels=labels, text=text, prose=prose, **chosen)
         path.write_text(html, encoding="utf-8")
@@ -129,6 +129,7 @@ def test_play_moves_on_by_itself_and_pause_stops(opened):
     page.wait_for_selector('body[data-step="2"]', timeout=20_000)
     page.locator(".updatemenu-button", has_text="Pause").click()
     stopped = page.get_attribute("body", "data-step")
+    assert stopped != "0"
     page.wait_for_timeout(2500)
     assert page.get_attribute("body", "data-step") == stopped
 
@@ -139,8 +140,7 @@ def test_what_was_typed_is_text_everywhere(opened):
     assert page.locator("h1").inner_text() == HOSTILE
     assert HOSTILE in page.locator(".step:visible").inner_text()
     ticks = page.locator(".ytick text").all_text_contents()
-    assert ticks[:3] == ["the", "cat", "the"]
-    assert ticks[3] == HOSTILE[:15] + "…"
+    assert ticks[:4] == ["the", "cat", "the", "<b>sat</b>"]
 
 
 def test_the_file_runs_no_script_but_its_own(opened, noticed):
