@@ -13,7 +13,7 @@ import math
 import numpy as np
 import torch
 
-from core.config import DTYPES
+from core.config import DTYPES, check_held
 from core.errors import require
 from core.ops import peak
 
@@ -77,11 +77,7 @@ def number(name: str, value, dtype: torch.dtype) -> float:
     except (TypeError, ValueError, OverflowError):
         real = math.nan
     require(math.isfinite(real), "not-a-number", name=name, got=repr(value)[:40])
-    most = torch.finfo(dtype).max
-    held = float(torch.tensor(max(-most, min(most, real)), dtype=dtype))
-    fits = abs(real) <= most and (held != 0 or real == 0)
-    short = str(dtype).removeprefix("torch.")
-    require(fits, "out-of-range", name=name, got=real, dtype=short, most=f"{most:.3g}")
+    check_held(name, real, str(dtype).removeprefix("torch."))
     return real
 
 

@@ -20,11 +20,17 @@ from core.errors import InputError, require
 # What can be counted (see `core.cost`); what can be computed is a matter of memory.
 LARGEST = {"B": 16, "S": 1 << 20, "T": 1 << 20, "H": 1 << 15, "h": 128, "g": 128}
 LARGEST |= {"d_k": 1024, "d_v": 1024}
-DTYPES = ("float32", "float64", "bfloat16", "float16")
+# Number types, with the smallest and largest magnitude each can hold.
+RANGES = {
+    "float32": (2.0**-149, (2 - 2.0**-23) * 2.0**127),
+    "float64": (5e-324, (2 - 2.0**-52) * 2.0**1023),
+    "bfloat16": (2.0**-133, (2 - 2.0**-7) * 2.0**127),
+    "float16": (2.0**-24, 65504.0),
+}
+DTYPES = tuple(RANGES)
 PAD = "·"  # stands where a sentence of a batch is shorter than the longest
 AFFORDABLE = 1 << 24  # score elements that a shared server computes for one visitor
 SIZES = tuple(LARGEST)
-FLOAT32 = (2 - 2**-23) * 2.0**127  # its largest number: inputs are made in float32
 SEEDS = 2**53  # a browser holds whole numbers up to here
 EDIT_BYTES = 65536  # what edits in a link may unpack to
 
@@ -141,6 +147,9 @@ class AttentionConfig:
         require(ok, "not-a-number", name="seed", got=repr(self.seed)[:40])
         require(abs(self.seed) <= SEEDS, "size-most", name="seed", got=self.seed, most=SEEDS)
         require(self.softcap is None or self.softcap > 0, "softcap", got=self.softcap)
+        for name in ("scale", "softcap"):
+            if getattr(self, name) is not None:
+                check_held(name, getattr(self, name), self.dtype)
 
     def _check_pairs(self):
         check_window(self.window)
@@ -162,8 +171,8 @@ class AttentionConfig:
             ok = len(index) == len(shape)
             ok = ok and all(0 <= i < n for i, n in zip(index, shape, strict=True))
             require(ok, "edit-cell", symbol=symbol, shape=shape, index=index)
-            facts = {"name": f"{symbol}{list(index)}", "got": value, "dtype": "float32"}
-            require(abs(value) <= FLOAT32, "out-of-range", most=f"{FLOAT32:.3g}", **facts)
+            for dtype in ("float32", self.dtype):  # made in the first, converted to the second
+                check_held(f"{symbol}{list(index)}", value, dtype, least=0.0)
 
     def sizes(self) -> dict[str, int]:
         """Every named dimension with its size."""
@@ -332,6 +341,14 @@ def check_window(window) -> None:
     ok = isinstance(window, tuple | list) and len(window) == 2
     ok = ok and all(type(side) is int and side >= -1 for side in window)
     require(ok, "window", got=str(window)[:40])
+
+
+def check_held(name: str, value: float, dtype: str, least: float | None = None) -> None:
+    """Raise InputError if a type would make a finite number infinite, or 0 of another one."""
+    smallest, most = RANGES[dtype]
+    least = smallest if least is None else least
+    ok = value == 0 or least <= abs(value) <= most
+    require(ok, "out-of-range", name=name, got=value, dtype=dtype, most=f"{most:.3g}")
 
 
 # --- the link ---------------------------------------------------------------------------------

@@ -171,13 +171,14 @@ class Given(Op):
 class Contract(Op):
     """A product summed over the last axis of the first operand: X (S, H) times W (H, d_k).
 
-    `wide`: cells that are not finite are summed again in float64, for +1e40 − 1e40 is 0, while
-    float32 makes it ∞ − ∞ = NaN. `settle` turns it on where that changes a cell. A sum that is
-    really too large stays ±∞.
+    `wide`: if not 0, the largest number of the type, and cells that are not finite are summed
+    again in float64: +1e40 − 1e40 is 0, while float32 makes it ∞ − ∞ = NaN. In that sum an operand
+    that grew to ±∞ counts as the largest number. A sum that is too large for the type stays ±∞.
+    `settle` turns it on where it changes a cell.
     """
 
     kind: ClassVar[str] = "contract"
-    wide: bool = False
+    wide: float = 0.0
 
     @staticmethod
     def right(b):
@@ -186,15 +187,16 @@ class Contract(Op):
 
     def compute(self, a, b, *, out=None):
         plain = torch.matmul(a, self.right(b), out=out)
-        return _summed_again(plain, a, self.right(b)) if self.wide else plain
+        return _summed_again(plain, a, self.right(b), self.wide) if self.wide else plain
 
     def settle(self, a, b, *, out=None):
         plain = self.compute(a, b, out=out)
         if self.wide or not _overflows(a, b, plain):
             return self, plain
-        again = _summed_again(plain, a, self.right(b))
+        most = torch.finfo(plain.dtype).max
+        again = _summed_again(plain, a, self.right(b), most)
         same = bool(((again == plain) | (again.isnan() & plain.isnan())).all())
-        return (self, plain) if same else (replace(self, wide=True), again)
+        return (self, plain) if same else (replace(self, wide=most), again)
 
     @staticmethod
     def operands(out):
@@ -209,8 +211,25 @@ class Contract(Op):
             i, j = at(k)
             i, j = broadcast(i, a.shape), broadcast(j, b.shape)
             sources = (Source(left, i, _number(a, i)), Source(right, j, _number(b, j)))
-            terms.append(Term(sources, sources[0].value * sources[1].value))
-        return terms, _total(terms), _sum_of_products(terms)
+            terms.append(Term(sources, math.prod(self._counted(s.value) for s in sources)))
+        return terms, self._total(terms), _sum_of_products(terms)
+
+    def _counted(self, x: float) -> float:
+        """A number as it counts in the sum."""
+        return math.copysign(self.wide, x) if self.wide and math.isinf(x) else x
+
+    def _total(self, terms) -> float:
+        """The sum of all products, exactly rounded, also where one passes float64's range."""
+        pairs = [[self._counted(source.value) for source in term.sources] for term in terms]
+        if not all(math.isfinite(x) for pair in pairs for x in pair):
+            return sum(term.value for term in terms)
+        if all(math.isfinite(term.value) for term in terms):
+            return math.fsum(term.value for term in terms)
+        exact = sum(Fraction(a) * Fraction(b) for a, b in pairs)
+        try:
+            return float(exact)
+        except OverflowError:
+            return math.copysign(math.inf, exact)
 
     def latex(self, reads, sizes):
         return rf"{tex(reads[0])} \, {tex(reads[1])}"
@@ -221,10 +240,11 @@ class Contract(Op):
         a, b = reads[0], f"{reads[1]}{self._right_code}"
         if not self.wide:
             return f"{symbol} = {a} @ {b}"
-        small, large = "2.0**-520", "2.0**520"
-        wide = f"({a}.double() * {small}) @ ({b}.double() * {small}) * {large} * {large}"
+        a64, b64 = (f"({x}.double().clamp(-most, most) * 2.0**-520)" for x in (a, b))
+        wide = f"{a64} @ {b64} * 2.0**520 * 2.0**520"
         chosen = f"torch.where({symbol}.isfinite(), {symbol}, wide.to({symbol}.dtype))"
-        return f"{symbol} = {a} @ {b}\nwide = {wide}\n{symbol} = {chosen}"
+        lines = [f"{symbol} = {a} @ {b}", f"most = {self.wide!r}", f"wide = {wide}"]
+        return "\n".join([*lines, f"{symbol} = {chosen}"])
 
     def flops(self, sizes, in_dims, out_dims):
         return 2 * volume(in_dims[0].split()[-1], sizes) * volume(out_dims, sizes)
@@ -291,27 +311,13 @@ def _overflows(a, b, result) -> bool:
     return not math.isfinite(peak(result))
 
 
-def _summed_again(plain, a, b):
+def _summed_again(plain, a, b, most):
     """The product, its cells that are not finite computed in float64 with room to spare."""
-    small, large = 2.0**-520, 2.0**520  # powers of 2 lose no digit
     place = "cpu" if plain.device.type == "mps" else plain.device  # no float64 there
-    a, b = a.to(place, torch.float64), b.to(place, torch.float64)
-    wide = (a * small) @ (b * small) * large * large
+    # Powers of 2 lose no digit, and products of numbers this small cannot overflow.
+    a, b = (x.to(place, torch.float64).clamp(-most, most) * 2.0**-520 for x in (a, b))
+    wide = a @ b * 2.0**520 * 2.0**520
     return torch.where(plain.isfinite(), plain, wide.to(plain.device, plain.dtype))
-
-
-def _total(terms) -> float:
-    """The sum of all products, exactly rounded, also where a product passes float64's range."""
-    if all(math.isfinite(term.value) for term in terms):
-        return math.fsum(term.value for term in terms)
-    numbers = [[source.value for source in term.sources] for term in terms]
-    if not all(math.isfinite(number) for pair in numbers for number in pair):
-        return sum(term.value for term in terms)
-    exact = sum(Fraction(a) * Fraction(b) for a, b in numbers)
-    try:
-        return float(exact)
-    except OverflowError:
-        return math.copysign(math.inf, exact)
 
 
 def _sum_of_products(terms, most: int = 8) -> str:

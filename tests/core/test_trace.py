@@ -165,6 +165,8 @@ def again(op, cell) -> float:
     if op.kind == "given":
         return cell.value
     if op.kind == "contract":
+        if op.wide:  # an operand that grew too large counts as the largest number
+            read = [[max(-op.wide, min(op.wide, x)) for x in pair] for pair in read]
         if all(math.isfinite(number) for pair in read for number in pair):
             return float(sum(Fraction(a) * Fraction(b) for a, b in read))
         return sum(a * b for a, b in read)
