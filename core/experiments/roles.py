@@ -33,7 +33,7 @@ whole = lru_cache(maxsize=256)(run)
 def setting(tokens: tuple[str, ...], d: int = 2, seed: int = 0, edits=()) -> AttentionConfig:
     """A sentence in rows of width 4, projected to `d` = 2 or 3. Raises InputError."""
     require(len(tokens) >= 1, "text-empty", name="sentence")
-    require(len(tokens) <= LONGEST, "target-length", got=len(tokens), most=LONGEST)
+    require(len(tokens) <= LONGEST, "size-most", name="tokens", got=len(tokens), most=LONGEST)
     require(d in (2, 3), "unknown-choice", name="d_k", got=d, known="2, 3")
     return AttentionConfig(
         S=len(tokens), H=H, d_k=d, d_v=d, tokens=(tokens,), seed=seed, edits=edits

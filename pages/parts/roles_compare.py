@@ -6,8 +6,9 @@ from core import AttentionConfig
 from core.experiments import roles
 from core.figures import CONFIG, Points, heatmap, space
 from core.numbers import write
-from parts.heads_tables import Cell, show, table
+from parts.heads_tables import show, table
 from parts.roles_controls import KEPT, names
+from parts.state import escaped
 from parts.text import N_, _, prose
 
 LABELS = {
@@ -26,10 +27,10 @@ def compare(config: AttentionConfig) -> None:
     """Both matrices of scores side by side, and what is measured on them."""
     left, right = st.columns(2, gap="large")
     with left:
-        st.markdown(prose("roles/direct"))
+        st.markdown(prose("roles/direct", **_pair(config, "direct")))
         _scores(config, "direct")
     with right:
-        st.markdown(prose("roles/separate"))
+        st.markdown(prose("roles/separate", **_pair(config, "separate")))
         _scores(config, "separate")
     show(_measures(config))
     found = {way: roles.measure(roles.scores(config, way)) for way in ("direct", "separate")}
@@ -48,6 +49,18 @@ def compare(config: AttentionConfig) -> None:
     st.markdown(prose("roles/measured", **facts))
 
 
+def _pair(config: AttentionConfig, way: str) -> dict[str, str]:
+    """What two tokens score with each other, there and back."""
+    tokens, matrix = names(config), roles.scores(config, way)
+    one, other = min(1, config.S - 1), config.S - 1
+    return {
+        "one": escaped(tokens[one]),
+        "other": escaped(tokens[other]),
+        "there": write(float(matrix[one, other]), 3),
+        "back": write(float(matrix[other, one]), 3),
+    }
+
+
 def _scores(config: AttentionConfig, way: str) -> None:
     matrix, tokens = roles.scores(config, way), names(config)
     found = roles.measure(matrix)
@@ -60,6 +73,7 @@ def _scores(config: AttentionConfig, way: str) -> None:
         col_title=_("is asked"),
         dark=dark(),
     )
+    figure.update_layout(margin_t=52)  # below the buttons of the chart
     alt = _(
         "Scores of {way}: asymmetry {asymmetry}, {own} of {rows} rows have their largest score at "
         "their own position."
@@ -70,30 +84,17 @@ def _scores(config: AttentionConfig, way: str) -> None:
 
 def _measures(config: AttentionConfig) -> str:
     """Symmetry and self-preference of all ways: for this seed, and over many draws of W."""
-    counted = roles.census(config)
-    rows = []
-    for way in roles.WAYS:
-        found, many = roles.measure(roles.scores(config, way)), counted[way]
-        rows.append(
-            (
-                _(LABELS[way]),
-                [
-                    write(found.asymmetry, 3),
-                    Cell(f"{found.own} / {found.rows}"),
-                    write(many.asymmetry, 3),
-                    f"{100 * many.own:.1f} %",
-                    f"{many.every:,} / {many.draws:,}" if way != "direct" else "",
-                ],
-            )
-        )
-    head = (
-        "",
-        _("‖S − Sᵀ‖ / ‖S‖"),
-        _("rows that prefer themselves"),
-        _("asymmetry, many draws"),
-        _("such rows, many draws"),
-        _("draws in which all do"),
-    )
+    found = [roles.measure(roles.scores(config, way)) for way in roles.WAYS]
+    many = [roles.census(config)[way] for way in roles.WAYS]
+    rows = [
+        (_("‖S − Sᵀ‖ / ‖S‖"), [write(one.asymmetry, 3) for one in found]),
+        (_("rows that prefer themselves"), [f"{one.own} / {one.rows}" for one in found]),
+        (_("asymmetry, many draws"), [write(each.asymmetry, 3) for each in many]),
+        (_("such rows, many draws"), [f"{100 * each.own:.1f} %" for each in many]),
+        (_("draws in which all do"), [f"{each.every:,} / {each.draws:,}" for each in many]),
+    ]
+    rows[-1][1][0] = ""  # x·x has no weights to draw
+    head = ("", *(_(LABELS[way]) for way in roles.WAYS))
     return table(_("Symmetry and self-preference"), head, rows, name="measures")
 
 

@@ -25,7 +25,9 @@ def setting() -> AttentionConfig | None:
     try:
         return roles.setting(split_sentence(text), int(width), seed)
     except InputError as problem:
-        named = InputError(problem.id, **(problem.facts | {"name": _("The sentence")}))
+        called = {"sentence": _("The sentence"), "tokens": _("The number of tokens")}
+        name = problem.facts["name"]
+        named = InputError(problem.id, **(problem.facts | {"name": called.get(name, name)}))
         left.error(escaped(sentence(named)), icon=":material/error:")
     return None
 

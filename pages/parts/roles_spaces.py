@@ -4,7 +4,7 @@ import streamlit as st
 
 from core import AttentionConfig
 from core.experiments import roles
-from core.figures import CONFIG, Points, space
+from core.figures import CONFIG, Points, panels, space
 from core.numbers import write
 from parts.heads_tables import Cell, show, table
 from parts.roles_controls import names
@@ -68,7 +68,9 @@ def _space(before, after, symbol: str, query: int) -> None:
     axis = "d_v" if symbol == "V" else "d_k"
     titles = [f"{axis} {i + 1}" for i in range(after.d_k)]
     figure = space(groups, titles=titles, dark=dark(), height=HEIGHT)
-    figure.update_layout(legend={"y": -0.2, "yanchor": "top"}, margin_t=40)
+    figure.update_layout(legend=panels.LEGEND, margin_t=panels.TOP)
+    if after.d_k == 3:
+        figure.update_layout(scene_camera_eye={"x": 1.9, "y": 1.9, "z": 1.3})
     places = "; ".join(
         f"{token} ({', '.join(write(x, 2) for x in at)})"
         for token, at in zip(tokens, points, strict=True)
