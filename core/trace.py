@@ -339,6 +339,7 @@ def _restored(about: dict, kept: dict[str, torch.Tensor], path: str) -> Trace:
     _check(dtype in DTYPES)
     _check(all(name.isidentifier() and type(n) is int and n >= 0 for name, n in sizes.items()))
     steps = [_step(*record) for record in about["steps"]]
+    _check(steps and kept.keys() <= {step.symbol for step in steps})
     for symbol, stride in about["strides"].items():
         kept[symbol] = _laid_as_saved(kept[symbol], stride)
     stored, shapes, chained = {}, {}, _chained(steps)
