@@ -12,10 +12,11 @@ from core.figures.frames import step_frames
 from core.figures.gallery import head_gallery
 from core.figures.heatmap import heatmap
 from core.figures.standalone import standalone_html
-from core.figures.theme import CONFIG, palette
+from core.figures.theme import CONFIG, STILL, palette
 
 __all__ = [
     "CONFIG",
+    "STILL",
     "Points",
     "Series",
     "bars",

@@ -28,15 +28,15 @@ def contact_sheet(
     dark: bool = False,
     current: int | str | None = None,
     *,
-    columns: int = 6,
+    columns: int = 4,
     values: Mapping | None = None,
 ) -> go.Figure:
     """Every step as a small heatmap on its own scale: signed around 0, shares from 0 to 1.
 
     `pick`: the sample and head shown, {"B": 0, "h": 0}. `labels`: names of positions, by dim.
     `text`: "pooled", see `heatmap`. `current`: the step to mark, by its place or its symbol.
-    `columns`: matrices side by side, 3 on a phone. `values`: tensors to draw instead of the
-    trace's own, by symbol (gradients).
+    `columns`: matrices side by side; more than 4 are too narrow on a phone. `values`: tensors to
+    draw instead of the trace's own, by symbol (gradients).
 
     >>> import core
     >>> sheet = contact_sheet(core.run(core.AttentionConfig(S=4, H=6, d_k=3)), current="Q")

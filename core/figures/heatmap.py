@@ -21,6 +21,7 @@ HATCHED = 2500  # cells of −∞: up to here they are hatched, beyond only tint
 FEW = 64  # cells of −∞: up to here each gets three strokes
 STROKES = ((0.0, 0.5), (0.0, 1.0), (0.5, 1.0))  # from left-low (a, b) to right-high (b, a)
 INKED = 400  # cells: up to here a single heatmap writes its numbers into them
+SMALL = 64  # cells: up to here −∞ is written even where numbers are not
 TICKS = 24  # names along one side
 SQUEEZE = 6  # the longest side that a matrix is drawn with, times its shorter one
 
@@ -151,7 +152,9 @@ def layers(
     if numbers:
         trace["text"] = [[write(value, 3) for value in row] for row in values]
         trace["texttemplate"] = "%{text}"
-    return [trace] if finite.all() else [trace, *_specials(matrix, x, y, dark, text or {})]
+    written = numbers or values.size <= SMALL
+    special = [] if finite.all() else _specials(matrix, x, y, dark, text or {}, written)
+    return [trace, *special]
 
 
 def digits(value: np.floating) -> str:
@@ -191,7 +194,7 @@ def hover(matrix: Matrix, number: str, text: Mapping[str, str]) -> str:
     return "<br>".join(lines) + "<extra></extra>"
 
 
-def _specials(matrix: Matrix, x: str, y: str, dark: bool, text: Mapping[str, str]) -> list[dict]:
+def _specials(matrix: Matrix, x, y, dark: bool, text, written: bool) -> list[dict]:
     """A trace for each kind of number that no colour scale holds, and the hatching of −∞."""
     values, colours = matrix.values, theme.palette(dark)
     made = []
@@ -203,12 +206,12 @@ def _specials(matrix: Matrix, x: str, y: str, dark: bool, text: Mapping[str, str
         ("∞", np.isposinf(values), colours.positive, colours.ground),
     ):
         if hit.any():
-            made.append(_place(matrix, x, y) | _mark(name, hit, ground, ink))
+            made.append(_place(matrix, x, y) | _mark(name, hit, ground, ink, written))
             made[-1]["hovertemplate"] = hover(matrix, name, text)
     return sorted(made, key=lambda trace: trace["type"] == "scatter")
 
 
-def _mark(name: str, hit: np.ndarray, ground: str, ink: str) -> dict:
+def _mark(name: str, hit: np.ndarray, ground: str, ink: str, written: bool) -> dict:
     mark = {
         "z": np.where(hit, np.float32(0), np.float32(np.nan)),
         "zmin": 0,
@@ -217,7 +220,7 @@ def _mark(name: str, hit: np.ndarray, ground: str, ink: str) -> dict:
         "colorscale": [[0, ground], [1, ground]],
         "name": name,
     }
-    if hit.size <= INKED:
+    if written:
         mark |= {"text": np.where(hit, name, "").tolist(), "texttemplate": "%{text}"}
         mark["textfont"] = {"color": ink}
     return mark

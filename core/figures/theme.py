@@ -22,6 +22,7 @@ CONFIG = {
     "responsive": True,
     "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
 }
+STILL = CONFIG | {"displayModeBar": False}  # for charts with nothing to zoom into
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 MARKERS = ("circle", "square", "diamond", "triangle-up", "cross", "star")

@@ -111,6 +111,12 @@ def test_strokes_lie_over_the_cells_of_minus_infinity_only():
     assert middles == {(0, 2), (2, 1)}
 
 
+def test_minus_infinity_is_written_only_where_there_is_room():
+    few, many = (heatmap(torch.full((n, n), -INF), numbers=False).data[1] for n in (8, 9))
+    assert few.text[0][0] == "−∞"
+    assert many.text is None
+
+
 def test_signed_numbers_are_read_around_zero_and_weights_from_0_to_1():
     signed, unit = heatmap([[0.5, -2.0]]).data[0], heatmap([[0.5, 0.1]], unit=True).data[0]
     assert (signed.zmin, signed.zmax) == (-2.0, 2.0)
