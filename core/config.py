@@ -19,7 +19,7 @@ from core.errors import InputError, require
 
 # What can be counted (see `core.cost`); what can be computed is a matter of memory.
 LARGEST = {"B": 16, "S": 1 << 20, "T": 1 << 20, "H": 1 << 15, "h": 128, "g": 128}
-LARGEST |= {"d_k": 1024, "d_v": 1024}
+LARGEST |= {"d_k": 1024, "d_v": 1024, "H_Y": 1 << 15}
 # Number types, with the smallest and largest magnitude each can hold.
 RANGES = {
     "float32": (2.0**-149, (2 - 2.0**-23) * 2.0**127),
@@ -41,11 +41,12 @@ class AttentionConfig:
 
     S, T: query and source length; H: hidden size (row length of X); h, g: query and key/value
     heads; d_k, d_v: widths per head (default H / h, and d_k); B: batch size, None for no batch
-    axis. `cross`: queries come from a second sequence Y. `tokens`, `targets`: one tuple of tokens
-    per sample, rows of X and Y; the same token has the same vector everywhere. `x`: "seeded" or
-    "example" (the 4 × 6 opening example). `gain`: W entries have standard deviation gain / √H.
-    `edits`: ((symbol, index, value), …) laid over the inputs. `hidden`: (query, key) pairs that a
-    hand-drawn mask hides. Raises InputError naming the sizes and the way out.
+    axis. `cross`: queries come from a second sequence Y, H_Y wide (default H). `tokens`,
+    `targets`: one tuple of tokens per sample, rows of X and Y; the same token has the same vector
+    everywhere. `x`: "seeded" or "example" (the 4 × 6 opening example). `gain`: W entries have
+    standard deviation gain / √H. `edits`: ((symbol, index, value), …) laid over the inputs.
+    `hidden`: (query, key) pairs that a hand-drawn mask hides. Raises InputError naming the sizes
+    and the way out.
     """
 
     S: int = 4
@@ -56,6 +57,7 @@ class AttentionConfig:
     d_v: int | None = None
     T: int | None = None
     B: int | None = None
+    H_Y: int | None = None
     seed: int = 0
     cross: bool = False
     x: str = "seeded"
@@ -130,6 +132,7 @@ class AttentionConfig:
         if self.T is None or not self.cross:
             self._set(T=self.S)
         self._set(d_v=self.d_v or self.d_k, g=self.g or self.h)
+        self._set(H_Y=(self.H_Y if self.cross else None) or self.H)
         require(self.h % self.g == 0, "groups-divide", h=self.h, g=self.g)
 
     def _check_choices(self):
@@ -176,20 +179,20 @@ class AttentionConfig:
 
     def sizes(self) -> dict[str, int]:
         """Every named dimension with its size."""
-        named = {n: getattr(self, n) for n in ("S", "T", "H", "h", "g", "d_k", "d_v")}
+        named = {n: getattr(self, n) for n in ("S", "T", "H", "H_Y", "h", "g", "d_k", "d_v")}
         return named | {"B": self.B or 1, "r": self.h // self.g}
 
     def input_shapes(self) -> dict[str, tuple[int, ...]]:
         """Shapes of the input tensors, by symbol, in the order of the recipe."""
         lead = () if self.B is None else (self.B,)
-        shapes = {"Y": (*lead, self.S, self.H)} if self.cross else {}
+        shapes = {"Y": (*lead, self.S, self.H_Y)} if self.cross else {}
         shapes |= {
             "X": (*lead, self.T, self.H),
-            "W_Q": (self.H, self.h * self.d_k),
+            "W_Q": (self.H_Y, self.h * self.d_k),
             "W_K": (self.H, self.g * self.d_k),
             "W_V": (self.H, self.g * self.d_v),
         }
-        return shapes | ({"W_O": (self.h * self.d_v, self.H)} if self.project else {})
+        return shapes | ({"W_O": (self.h * self.d_v, self.H_Y)} if self.project else {})
 
     def check_affordable(self, most: int = AFFORDABLE) -> None:
         """Raise InputError if scores or an input exceed `most` elements: a server's own limit."""
@@ -210,6 +213,7 @@ class AttentionConfig:
             plain["d_k"] = None
         plain["d_v"] = None if self.d_v == self.d_k else self.d_v
         plain["g"] = None if self.g == self.h else self.g
+        plain["H_Y"] = None if self.H_Y == self.H else self.H_Y
         plain["T"] = self.T if self.cross and self.T != self.S else None
         if self.x == "example":
             plain["tokens"] = ()

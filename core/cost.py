@@ -76,7 +76,7 @@ class Cost:
 @lru_cache(maxsize=4096)
 def cost(config: AttentionConfig) -> Cost:
     """Count one configuration."""
-    sizes, counted = config.sizes() | {"E": config.H, "H_Y": config.H}, []
+    sizes, counted = config.sizes() | {"E": config.H_Y}, []
     dims = {}
     for step in _recipe(config):
         dims[step.symbol] = step.dims
@@ -98,6 +98,8 @@ def _recipe(config: AttentionConfig) -> list[recipes.Step]:
         h=config.h if heads else 0,
         g=config.g if heads else 0,
         source="T" if config.cross else "S",
+        asker="H_Y" if config.H_Y != config.H else "H",
+        result="E" if config.H_Y != config.H else "H",
         root=config.d_k,
         softcap=config.softcap,
         mask=f"S {'T' if config.cross else 'S'}" if masked else "",

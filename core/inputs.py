@@ -75,13 +75,14 @@ def rows(config: AttentionConfig, symbol: str) -> Made:
     """X or Y of a configuration."""
     length = config.T if symbol == "X" else config.S
     tokens = config.tokens if symbol == "X" else config.targets
+    width = config.H if symbol == "X" else config.H_Y
     batch = config.B is not None
     if symbol == "X" and config.x == "example":
         return example()
     if tokens and any(tokens):
         tokens = tokens if len(tokens) > 1 else tokens * (config.B or 1)
-        return token_rows(tokens, config.H, config.seed, batch)
-    shape = (config.B, length, config.H) if batch else (length, config.H)
+        return token_rows(tokens, width, config.seed, batch)
+    shape = (config.B, length, width) if batch else (length, width)
     return normal(shape, config.seed, symbol)
 
 

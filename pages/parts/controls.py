@@ -192,6 +192,8 @@ def _sizes(chosen):
     if chosen.cross:
         _size("T", _("T, source length"), chosen, disabled=bool(chosen.tokens))
     _size("H", _("H, hidden size"), chosen)
+    if chosen.cross:
+        _size("H_Y", _("H_Y, hidden size of Y"), chosen)
     left, right = st.columns(2)
     with left:
         _size("h", _("h, heads"), chosen, _divisors(chosen.H, 16) if _follows(chosen) else (1, 16))

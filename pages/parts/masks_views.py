@@ -106,7 +106,7 @@ def polarity(config) -> None:
 
 
 def _matrix(mask) -> str:
-    words = {True: "True ", False: "False"}
+    words = {True: "T", False: "F"}
     if mask.dtype.is_floating_point:
         return "\n".join(" ".join(f"{write(x):>2}" for x in row) for row in mask.tolist())
     return "\n".join(" ".join(words[x] for x in row) for row in mask.tolist())

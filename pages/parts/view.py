@@ -8,6 +8,7 @@ import streamlit as st
 
 from core import Trace
 from core.trace import TracedStep
+from parts.state import write_url
 from parts.text import _, prose
 
 MODES = {"values": "Values", "gradient": "Gradient"}
@@ -91,6 +92,10 @@ class View:
     def _may_target(self, cell) -> bool:
         """In the gradient view a click picks a new element only among those that were computed."""
         return self.mode == "values" or bool(self.trace.step(cell["symbol"]).reads)
+
+    def write_url(self) -> None:
+        """Let the address say where the reader stands."""
+        write_url(self.URL, self.to_url())
 
     def to_url(self) -> dict[str, str]:
         """Step by name, cell, choice and mode, as far as they differ from the start."""

@@ -85,7 +85,11 @@ def test_changed_lets_followers_follow():
 
 def test_sizes_and_shapes():
     c = AttentionConfig(S=3, T=5, H=8, h=4, g=2, d_k=3, d_v=2, B=2, cross=True, project=True)
-    assert c.sizes() == {"S": 3, "T": 5, "H": 8, "h": 4, "g": 2, "d_k": 3, "d_v": 2, "B": 2, "r": 2}
+    sizes = {"S": 3, "T": 5, "H": 8, "H_Y": 8, "h": 4, "g": 2, "d_k": 3, "d_v": 2, "B": 2, "r": 2}
+    assert c.sizes() == sizes
+    wide = c.changed(H_Y=10).input_shapes()
+    assert (wide["Y"], wide["W_Q"], wide["W_O"]) == ((2, 3, 10), (10, 12), (8, 10))
+    assert AttentionConfig(H=8, H_Y=10).H_Y == 8  # there is no Y
     assert c.input_shapes() == {
         "Y": (2, 3, 8), "X": (2, 5, 8), "W_Q": (8, 12), "W_K": (8, 6), "W_V": (8, 4), "W_O": (8, 8),
     }  # fmt: skip
