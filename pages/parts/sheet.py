@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from core.figures import STILL
 from core.figures.contact_sheet import contact_sheet
 from parts.text import _, prose
 from parts.traces import sample_labels
@@ -18,4 +19,5 @@ def sheet(config, view) -> None:
         dark=st.context.theme.type == "dark",
         current=view.step.symbol,
     )
-    st.plotly_chart(figure, theme=None, key="sheet", alt=_("All steps as small heatmaps"))
+    alt = _("All steps as small heatmaps")
+    st.plotly_chart(figure, theme=None, key="sheet", config=STILL, alt=alt)
