@@ -1,7 +1,8 @@
 // Keys for the whole page: one listener, whatever is mounted. It works where the focus is nowhere
 // in particular, and leaves alone whatever uses these keys itself.
 
-const KEYS = new Set(["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End", " ", "Enter", "Escape"]);
+const ARROWS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"];
+const KEYS = new Set([...ARROWS, "Home", "End", " ", "Enter", "Escape"]);
 const OWN_KEYS = new Set(["INPUT", "TEXTAREA", "SELECT", "OPTION", "VIDEO", "AUDIO", "IFRAME"]);
 const OWN_ROLES = new Set(
   ("textbox searchbox combobox listbox option slider spinbutton tablist tab menu menubar menuitem " +

@@ -6,20 +6,18 @@
 
 import { explain } from "./arithmetic.js";
 import { Palette } from "./colour.js";
+import { Equation } from "./equation.js";
 import { cellName, element, fill, symbolNode, write } from "./format.js";
 import { listen, mute, prefer } from "./keys.js";
-import { draw as drawMatrix } from "./matrix.js";
-import { fly } from "./motion.js";
 import { decode } from "./payload.js";
+import { Pickers } from "./pickers.js";
 import { Rail } from "./rail.js";
-import { Face, Trace, keyHead } from "./trace.js";
+import { Trace } from "./trace.js";
 
 const REPORT_AFTER = 150; // ms without a further step before the page is told
 const PLAY_EVERY = 1500;
 const SPEAK_AFTER = 350;
 const RAPID = 250; // steps closer than this do not fly
-const MOST_UNFOLDED = 48; // rows, all heads together
-const MOST_CACHED = 60;
 
 const sheet = new CSSStyleSheet();
 const style = await fetch(new URL("microscope.css", import.meta.url));
@@ -44,7 +42,6 @@ class Microscope {
   constructor(parent) {
     const sheets = (parent.getRootNode() ?? document).adoptedStyleSheets;
     if (!sheets.includes(sheet)) sheets.push(sheet);
-    this.matrices = new Map();
     this.build();
     parent.append(this.root);
     this.width = this.root.clientWidth;
@@ -67,10 +64,10 @@ class Microscope {
     };
     this.position = element("span", { class: "position" });
     this.heading = element("span", { class: "heading" });
-    this.pickers = element("div", { class: "pickers" });
+    this.pickers = new Pickers((pick) => this.choose(pick));
     this.hints = element("div", { class: "hints" });
     this.rail = new Rail((place) => this.jump(place));
-    this.equation = element("div", { class: "equation" });
+    this.equation = new Equation();
     this.arithmetic = element("div", { class: "arithmetic", "data-testid": "arithmetic" });
     this.live = element("div", { class: "unseen", "aria-live": "polite" });
     const { previous, play, next } = this.buttons;
@@ -80,11 +77,11 @@ class Microscope {
         { class: "bar-top" },
         element("div", { class: "buttons" }, previous, play, next),
         element("output", {}, this.position, this.heading), // read out on each step
-        this.pickers,
+        this.pickers.node,
         this.hints,
       ),
       this.rail.node,
-      this.equation,
+      this.equation.node,
       this.arithmetic,
       this.live,
     );
@@ -94,9 +91,9 @@ class Microscope {
   }
 
   watchCells() {
-    const on = (type, act) => this.equation.addEventListener(type, act);
+    const on = (type, act) => this.equation.node.addEventListener(type, act);
     const hover = (event) => {
-      const found = this.cellAt(event);
+      const found = this.equation.cellAt(event);
       if (found) this.activate(...found);
     };
     on("pointerover", hover);
@@ -104,11 +101,11 @@ class Microscope {
     on("pointermove", (event) => event.target.tagName === "CANVAS" && hover(event));
     on("pointerleave", () => this.rest());
     on("focusin", (event) => {
-      const found = this.cellAt(event);
+      const found = this.equation.cellAt(event);
       if (found) this.activate(...found, true);
     });
     on("click", (event) => {
-      const found = this.cellAt(event);
+      const found = this.equation.cellAt(event);
       if (!found) return;
       const [grid, cell] = found;
       if (grid.mode === "heatmap") grid.focus(...cell);
@@ -125,13 +122,13 @@ class Microscope {
     if (!data) return;
     const palette = this.readPalette();
     const sameLook = palette.signature === this.palette?.signature;
-    const said = JSON.stringify([data.id, data.text, data.step, data.epoch]);
+    const said = JSON.stringify([data.id, data.text, data.step, data.cell, data.epoch]);
     const same = data.id !== undefined && said === this.said;
     if (same && sameLook) return this.settlePick();
     this.palette = palette;
     this.said = said;
     this.root.style.setProperty("--muted", palette.muted);
-    this.matrices.clear();
+    this.equation.clear();
     if (!same) this.adopt(data);
     this.words();
     this.rail.fill(this.trace.steps, this.text);
@@ -163,7 +160,7 @@ class Microscope {
       clearTimeout(this.reporting);
       this.pause();
       this.place = clamp(resumed ? kept.place : data.step);
-      this.pinned = resumed ? kept.pinned : null;
+      this.pinned = (resumed ? kept.pinned : data.cell) ?? null;
       this.epoch = epoch;
     } else {
       this.place = this.trace.places.get(symbol) ?? clamp(this.place);
@@ -224,7 +221,7 @@ class Microscope {
     this.report();
     this.remember();
     this.render();
-    if (!rapid) this.flyIn();
+    if (!rapid) this.equation.fly();
   }
 
   toggle() {
@@ -288,8 +285,7 @@ class Microscope {
     const { text, buttons } = this;
     const label = (node, name) => node.setAttribute("aria-label", name);
     label(this.root, text.microscope);
-    label(this.equation, text.equation);
-    this.equation.setAttribute("role", "group");
+    label(this.equation.node, text.equation);
     for (const name of ["previous", "next"]) label(buttons[name], (buttons[name].title = text[name]));
     this.showPlay();
     const key = (name) => element("kbd", { text: name });
@@ -306,7 +302,7 @@ class Microscope {
     if (Math.abs(wide - this.width) < 2) return;
     this.width = wide;
     if (!this.trace) return;
-    this.matrices.clear();
+    this.equation.clear();
     this.render();
   }
 
@@ -319,134 +315,21 @@ class Microscope {
     this.buttons.previous.disabled = place === 0;
     this.buttons.next.disabled = place === trace.steps.length - 1;
     this.rail.mark(place);
-    this.layEquation(step);
-    this.showPickers();
+    this.equation.lay(step, this);
+    this.pickers.show(this.shown, this);
     this.rest();
   }
 
-  layEquation(step) {
-    const terms = step.equation?.length ? step.equation : [{ symbol: step.symbol }];
-    const drawn = terms.filter(({ symbol }) => this.trace.places.has(symbol));
-    const many = drawn.length;
-    this.shown = [];
-    const nodes = [];
-    let operators = [];
-    for (const term of terms) {
-      if (term.operator !== undefined) {
-        operators.push(term.operator);
-        continue;
-      }
-      if (!this.trace.places.has(term.symbol)) continue;
-      const grid = this.matrix(this.trace.step(term.symbol), step, term.transpose, many);
-      this.shown.push(grid);
-      nodes.push(element("div", { class: "term" }, operatorNode(operators), grid.box));
-      operators = [];
-    }
-    nodes.push(...[operatorNode(operators)].filter(Boolean));
-    this.result = this.shown.findLast(({ face }) => face.symbol === step.symbol);
-    this.operands = step.reads.map((symbol, at) => {
-      const same = this.shown.filter((grid) => grid !== this.result && grid.face.symbol === symbol);
-      return same[step.reads.slice(0, at).filter((other) => other === symbol).length] ?? same[0];
-    });
-    for (const grid of this.shown) grid.box.classList.toggle("result", grid === this.result);
-    this.equation.replaceChildren(...nodes);
-    this.equation.classList.toggle("lone", many === 1);
+  get shown() {
+    return this.equation.shown;
   }
 
-  // A matrix, drawn once per trace, look and pick: steps share most of theirs.
-  matrix(of, step, transpose = false, many = 1) {
-    const unfold = step.op.kind === "gather" && this.unfolds(step);
-    const tint = step.tint ?? (unfold ? "h" : undefined);
-    const narrow = this.width < 640;
-    const room = narrow ? this.width - 60 : (this.width - 90 * many) / many;
-    const side = Math.round(Math.min(360, Math.max(200, room)));
-    const name = [of.symbol, transpose, unfold, tint, side, ...Object.values(this.pick)].join();
-    if (!this.matrices.has(name)) {
-      if (this.matrices.size > MOST_CACHED) this.matrices.clear();
-      const face = new Face(this.trace, of, this.pick, { transpose, unfold });
-      const { dims, labels } = this.trace.manifest;
-      const { palette, text } = this;
-      const ratio = window.devicePixelRatio || 1;
-      this.matrices.set(name, drawMatrix(face, { palette, text, labels, dims, side, ratio, tint }));
-    }
-    const grid = this.matrices.get(name);
-    grid.clear();
-    grid.pin(null);
-    return grid;
-  }
-
-  // All heads at once where a step is about how they lie, and there is room for them.
-  unfolds(step) {
-    return [step.symbol, ...step.reads].every((symbol) => {
-      const of = this.trace.step(symbol);
-      const face = of && new Face(this.trace, of, this.pick, { unfold: true });
-      return face && face.rows <= MOST_UNFOLDED;
-    });
-  }
-
-  flyIn() {
-    const step = this.trace.steps[this.place];
-    const [{ face, node } = {}] = this.operands;
-    const { result } = this;
-    if (step.op.kind !== "gather" || !node || [result, this.operands[0]].some((g) => g.mode !== "cells")) return;
-    const pairs = [];
-    for (let r = 0; r < result.face.rows; r += 1) {
-      for (let c = 0; c < result.face.cols; c += 1) {
-        const { sources } = explain(this.trace, step, result.face.index(r, c), this.text);
-        const from = sources.length && face.find(sources[0].index);
-        if (from) pairs.push([this.operands[0].node(...from), result.node(r, c)]);
-      }
-    }
-    fly(pairs, [result.scroll]);
-  }
-
-  // ── Batch and head ────────────────────────────────────────────────────────────────────────────
-
-  showPickers() {
-    const { extents = {} } = this.trace.manifest;
-    const still = new Set();
-    for (const { face } of this.shown) {
-      for (const axis of face.still.keys()) if (face.step.shape[axis] > 1) still.add(face.step.dims[axis]);
-    }
-    const wanted = [];
-    if (extents.B > 1 && still.has("B")) wanted.push(["B", this.text.batch, extents.B, this.pick.B]);
-    if (extents.h > 1 && still.has("h")) wanted.push(["h", this.text.head, extents.h, this.pick.h]);
-    else if (extents.h > 1 && still.has("g")) {
-      wanted.push(["g", this.text.key_head, this.trace.sizes.g, keyHead(this.trace, this.pick.h)]);
-    }
-    const state = JSON.stringify(wanted);
-    if (state === this.pickersShown) return;
-    this.pickersShown = state;
-    const focused = this.pickers.contains(this.root.getRootNode().activeElement);
-    this.pickers.replaceChildren(...wanted.map((one) => this.picker(...one)));
-    if (focused) this.pickers.querySelector("select")?.focus();
-  }
-
-  picker(dim, name, size, chosen = 0) {
-    const select = element("select", { "data-pick": dim, name: `pick-${dim}` });
-    for (let i = 0; i < size; i += 1) {
-      select.append(element("option", { value: i, text: `${i + 1} / ${size}` }));
-    }
-    select.value = String(chosen);
-    select.addEventListener("change", () => this.choose(dim, Number(select.value)));
-    return element("label", { class: "picker" }, element("span", { text: name }), select);
-  }
-
-  // The page has answered a wish for another head with what was there before.
-  settlePick() {
-    if (!this.root.hasAttribute("aria-busy")) return;
-    this.root.removeAttribute("aria-busy");
-    this.pickersShown = null;
-    this.showPickers();
-  }
-
-  choose(dim, i) {
-    const { h, g } = this.trace.sizes;
-    const pick = { ...this.pick, ...(dim === "g" ? { h: (i * h) / g } : { [dim]: i }) };
+  // Another batch item or head: at once if it is here, else once the page has sent it.
+  choose(pick) {
     this.flush();
     this.send("pick", pick);
     if (!this.trace.whole) {
-      this.root.setAttribute("aria-busy", "true"); // until the page has sent that slice
+      this.root.setAttribute("aria-busy", "true");
       return;
     }
     this.pick = pick;
@@ -454,13 +337,14 @@ class Microscope {
     this.render();
   }
 
-  // ── Cells ─────────────────────────────────────────────────────────────────────────────────────
-
-  cellAt(event) {
-    const grid = this.shown?.find(({ box }) => box.contains(event.target));
-    const cell = grid?.at(event);
-    return cell && [grid, cell];
+  // The page has answered a wish for another head with what was there before.
+  settlePick() {
+    if (!this.root.hasAttribute("aria-busy")) return;
+    this.root.removeAttribute("aria-busy");
+    this.pickers.show(this.shown, this, true);
   }
+
+  // ── Cells ─────────────────────────────────────────────────────────────────────────────────────
 
   /** Show where a cell's number comes from. `spoken`: also to a screen reader. */
   activate(grid, cell, spoken = false) {
@@ -470,7 +354,7 @@ class Microscope {
     const name = cellName(grid.face.symbol, index);
     grid.mark([cell], "active");
     if (this.gradient) this.showDerivative(name, value);
-    else if (grid !== this.result || grid.face.pooled) this.showValue(grid, name, value);
+    else if (grid !== this.equation.result || grid.face.pooled) this.showValue(grid, name, value);
     else this.showArithmetic(grid, name, index, value);
     if (grid.tokened) this.arithmetic.append(element("div", { class: "note", text: grid.tokens(...cell) }));
     if (spoken) this.speak();
@@ -479,7 +363,7 @@ class Microscope {
   showArithmetic(grid, name, index, value) {
     const step = grid.face.step;
     const { pieces, note, sources } = explain(this.trace, step, index, this.text);
-    this.operands.forEach((operand, read) => {
+    this.equation.operands.forEach((operand, read) => {
       const cells = sources.filter((source) => source.read === read).map((s) => operand?.face.find(s.index));
       operand?.mark(cells.filter(Boolean), `from from${read}`);
     });
@@ -527,12 +411,10 @@ class Microscope {
     else this.say([], this.gradient && !this.gradient.symbol ? this.text.hint_target : this.text.hint_cell);
   }
 
+  // The pinned cell among the drawn ones; with gradients, the element that is derived.
   findPinned() {
-    if (!this.pinned) return null;
-    const order = [this.result, ...this.shown].filter(Boolean);
-    const grid = order.find(({ face }) => face.symbol === this.pinned.symbol);
-    const cell = grid?.face.find(this.pinned.index);
-    return cell && grid.inside(...cell) ? [grid, cell] : null;
+    const { symbol, index } = (this.gradient?.symbol ? this.gradient : this.pinned) ?? {};
+    return symbol ? this.equation.find({ symbol, index }) : null;
   }
 
   pin(grid, cell) {
@@ -565,16 +447,6 @@ class Microscope {
     mute(this);
     this.root.remove();
   }
-}
-
-const OPERATORS = { "@": "×" };
-
-// What stands between two matrices: "×", "÷ √3 =", "→" (which says all, without an "=").
-function operatorNode(signs) {
-  const shown = signs.includes("→") ? ["→"] : signs.map((sign) => OPERATORS[sign] ?? sign);
-  if (!shown.length) return null;
-  const words = shown.map((sign) => element("span", { class: sign.length > 2 ? "word" : null, text: sign }));
-  return element("div", { class: "operator" }, ...words);
 }
 
 function headingOf(step) {

@@ -43,6 +43,7 @@ def show(
     *,
     key: str,
     step: int = 0,
+    cell: dict | None = None,
     height: int | str = "content",
     on_change: Callable[[Chosen], None] | None = None,
 ) -> Chosen:
@@ -50,12 +51,14 @@ def show(
 
     `step` is where the page wants the reader: at first, and again whenever it changes to something
     that the reader did not choose (a link, a reset). Passing back what was chosen is harmless.
+    `cell` is marked as clicked whenever the step is set so, at first above all.
     `on_change` is given what is chosen, before the rerun that a new step, cell or pick causes.
     Raises TypeError or ValueError for what the browser could not read; see `pack`.
     """
     step = min(max(int(step), 0), len(manifest["steps"]) - 1)
     reported = st.session_state.get(key)
-    wanted = _settle(key, step, None if reported is None else reported.get("step"))
+    cell = _fitting(manifest["steps"], cell)
+    wanted = _settle(key, step, cell, None if reported is None else reported.get("step"))
 
     def changed():
         if on_change:
@@ -64,7 +67,7 @@ def show(
     heard = _mount(
         key=key,
         data=pack(manifest, values, text=words(), key=key, **wanted),
-        default={"step": step, "cell": None, "pick": manifest.get("pick", {})},
+        default={"step": step, "cell": cell, "pick": manifest.get("pick", {})},
         height=height,
         **{f"on_{state}_change": changed for state in STATES},
     )
@@ -75,14 +78,21 @@ def show(
     return chosen
 
 
-def jump(key: str, step: int) -> None:
+def jump(key: str, step: int, cell: dict | None = None) -> None:
     """Make the microscope `key` go to a step on the next run, wherever the reader is."""
     memory = st.session_state.setdefault(_memory(key), {"epoch": 0})
-    memory.update(step=step, asked=step, seen=step, epoch=memory["epoch"] + 1)
+    memory.update(step=step, cell=cell, asked=step, seen=step, epoch=memory["epoch"] + 1)
 
 
 def pack(
-    manifest: dict, values: np.ndarray, *, text: dict, key: str = "", step: int = 0, epoch: int = 0
+    manifest: dict,
+    values: np.ndarray,
+    *,
+    text: dict,
+    key: str = "",
+    step: int = 0,
+    cell: dict | None = None,
+    epoch: int = 0,
 ) -> bytes:
     """One run of bytes: length of the header, header (JSON), float32 values, all little-endian.
 
@@ -104,6 +114,7 @@ def pack(
         "id": blake2b(plain.encode() + body, digest_size=8).hexdigest(),
         "key": key,
         "step": step,
+        "cell": cell,
         "epoch": epoch,
         "text": text,
     }
@@ -162,18 +173,20 @@ def words() -> dict:
     }
 
 
-def _settle(key: str, step: int, reported: int | None) -> dict:
-    """The step and epoch to send. The browser obeys the step of an epoch it has not seen before,
-    and else keeps the reader's own; so they stay as they are while the page asks nothing new.
+def _settle(key: str, step: int, cell: dict | None, reported: int | None) -> dict:
+    """The step, cell and epoch to send.
+
+    The browser obeys an epoch that it has not seen before and else keeps the reader's own place;
+    so they stay as they are while the page asks nothing new.
     """
-    fresh = {"step": step, "asked": step, "seen": step, "epoch": 1}
+    fresh = {"step": step, "cell": cell, "asked": step, "seen": step, "epoch": 1}
     memory = st.session_state.setdefault(_memory(key), fresh)
     if "shown" in memory:
         returned = reported is None  # from another page: the reader's state was dropped
         if returned or step not in (memory["asked"], memory["seen"], reported):
-            memory.update(step=step, epoch=memory["epoch"] + 1)
+            memory.update(step=step, cell=cell, epoch=memory["epoch"] + 1)
     memory["asked"] = step
-    return {"step": memory["step"], "epoch": memory["epoch"]}
+    return {name: memory[name] for name in ("step", "cell", "epoch")}
 
 
 def _memory(key: str) -> str:

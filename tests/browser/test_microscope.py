@@ -48,7 +48,10 @@ def gradient() -> tuple[dict, np.ndarray]:
 
 
 def payload(name: str) -> bytes:
-    """What Python would send. "heads~5@2": forced to step 5 by epoch 2; "large.3": head 3."""
+    """What Python would send. "heads~5@2": forced to step 5 by epoch 2; "large.3": head 3.
+
+    Step 7 comes with a cell.
+    """
     name, _, forced = name.partition("~")
     step, _, epoch = forced.partition("@")
     name, _, head = name.partition(".")
@@ -58,6 +61,8 @@ def payload(name: str) -> bytes:
         pick = {"h": int(head or 0)}
         described, values = manifest(TRACES[name], pick, labels=LABELS.get(name))
     place = {"step": int(step or 0), "epoch": int(epoch or 1)}
+    if place["step"] == 7:
+        place["cell"] = {"symbol": "scores", "index": [1, 2]}
     return microscope.pack(described, values, text=microscope.words(), key="m", **place)
 
 
@@ -460,6 +465,9 @@ def test_blocks_of_a_huge_matrix_say_where_their_number_stands(scope):
     index = tuple(map(int, name.removeprefix("W_Q[").removesuffix("]").split(",")))
     assert write(trace["W_Q"][index]) == value
     opened.matrix("W_Q").locator("canvas").click(position={"x": 60, "y": 60})
+    label = opened.matrix("W_Q").locator(".cursor").get_attribute("aria-label")
+    head, column = divmod(index[1], 64)
+    assert label == f"H {index[0] + 1} · h {head + 1} · d_k {column + 1}: {value}"
     assert opened.sent("cell") == [{"symbol": "W_Q", "index": list(index)}]
 
 
@@ -498,6 +506,13 @@ def test_a_new_epoch_moves_the_reader(scope):
     opened.show("example~6@2")
     assert opened.step == 6
     assert opened.sent("step")[-1] == 6
+
+
+def test_a_link_pins_its_cell(scope):
+    opened = scope("example~7@1")
+    expect(opened.cell("scores", 1, 2)).to_have_attribute("aria-selected", "true")
+    expect(opened.arithmetic).to_contain_text("scores[1,2] = ")
+    assert opened.sent("cell") == []  # Python knows
 
 
 def test_a_pinned_cell_stays_with_its_symbol(scope):

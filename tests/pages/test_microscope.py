@@ -78,7 +78,8 @@ def script():
             st.session_state["m"][name] = value
     if not st.session_state.get("elsewhere"):
         wanted = st.session_state.get("wanted", 0)
-        chosen = microscope.show(described, values, key="m", step=wanted)
+        cell = st.session_state.get("cell")
+        chosen = microscope.show(described, values, key="m", step=wanted, cell=cell)
         st.session_state["chosen"] = (chosen.step, chosen.cell, chosen.pick)
 
 
@@ -106,6 +107,14 @@ def opened():
 def test_first_run_shows_the_wanted_step(opened):
     assert opened.run(wanted=7) == (7, None, {})
     assert (opened.sent["step"], opened.sent["epoch"]) == (7, 1)
+
+
+def test_a_link_names_a_cell_too(opened):
+    cell = {"symbol": "scores", "index": [1, 2]}
+    assert opened.run(wanted=7, cell=cell) == (7, cell, {})
+    assert opened.sent["cell"] == cell
+    assert opened.run(reported={"cell": None})[1] is None
+    assert opened.sent["cell"] == cell  # the same data: nothing is sent again
 
 
 def test_readers_own_step_wins_and_resends_nothing(opened):
