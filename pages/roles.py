@@ -7,7 +7,7 @@ from parts.heads_tables import STYLE
 from parts.roles_compare import compare, one_matrix
 from parts.roles_controls import query, setting, turn
 from parts.roles_spaces import spaces
-from parts.text import _, prose
+from parts.text import ASSETS, _, prose
 
 
 @st.fragment
@@ -34,5 +34,6 @@ def bench() -> None:
 
 st.title(_("Three roles"))
 st.html(STYLE)
+st.html(ASSETS / "roles/roles.css")
 st.markdown(prose("roles/intro"))
 bench()

@@ -17,6 +17,7 @@ LABELS = {
     "equal": N_("W_Q = W_K, keys of equal length"),
     "separate": N_("W_Q ≠ W_K"),
 }
+PLAIN = CONFIG | {"displayModeBar": False}  # on a phone its buttons would cover the titles
 
 
 def dark() -> bool:
@@ -52,7 +53,7 @@ def compare(config: AttentionConfig) -> None:
 def _pair(config: AttentionConfig, way: str) -> dict[str, str]:
     """What two tokens score with each other, there and back."""
     tokens, matrix = names(config), roles.scores(config, way)
-    one, other = min(1, config.S - 1), config.S - 1
+    one, other = int(config.S > 2), config.S - 1
     return {
         "one": escaped(tokens[one]),
         "other": escaped(tokens[other]),
@@ -73,13 +74,12 @@ def _scores(config: AttentionConfig, way: str) -> None:
         col_title=_("is asked"),
         dark=dark(),
     )
-    figure.update_layout(margin_t=52)  # below the buttons of the chart
     alt = _(
         "Scores of {way}: asymmetry {asymmetry}, {own} of {rows} rows have their largest score at "
         "their own position."
     ).format(way=_(LABELS[way]), asymmetry=write(found.asymmetry, 3), own=found.own,
              rows=found.rows)  # fmt: skip
-    st.plotly_chart(figure, theme=None, key=f"roles_scores_{way}", config=CONFIG, alt=alt)
+    st.plotly_chart(figure, theme=None, key=f"roles_scores_{way}", config=PLAIN, alt=alt)
 
 
 def _measures(config: AttentionConfig) -> str:
@@ -137,6 +137,6 @@ def _duel(equal: bool) -> None:
     facts = {"own": write(found.own, 3), "other": write(other, 3), "length": write(length, 3)}
     facts |= {"angle": angle, "length_used": "1" if equal else write(length, 3)}
     alt = _("Two arrows: x₁ of length 1, x₂ of length {length}, {angle} degrees apart.")
-    st.plotly_chart(figure, theme=None, key="roles_duel", config=CONFIG, alt=alt.format(**facts))
+    st.plotly_chart(figure, theme=None, key="roles_duel", config=PLAIN, alt=alt.format(**facts))
     beaten = other > found.own + roles.SAME
     st.markdown(prose(f"roles/duel_{'beaten' if beaten else 'kept'}", **facts))
