@@ -33,6 +33,7 @@ SAYS = {
     ),
     "variance": N_("Scaling makes the variance 1."),
 }
+BAR = r"\|"  # else a bar of |x| would end a cell of the table
 VERDICTS = {"false": N_("false"), "conditional": N_("true under a condition")}
 ASKED = {
     "S": N_("S, sequence length"),
@@ -123,7 +124,8 @@ def measured(claim: Claim, changed) -> None:
     found = measure(claim.name, changed)
     rows = [(_(MEASURED[name]), _shown(value)) for name, value in found.items() if name != "holds"]
     head = f"| {_('measured')} | |\n| --- | --- |\n"
-    st.markdown(head + "\n".join(f"| {label} | `{value}` |" for label, value in rows))
+    lines = (f"| {label.replace('|', BAR)} | `{value}` |" for label, value in rows)
+    st.markdown(head + "\n".join(lines))
     if found["holds"]:
         st.info(_("With these numbers the claim holds."), icon=":material/check:")
     else:
