@@ -33,6 +33,6 @@ st.header(_("The same in PyTorch"), anchor=False)
 sampling, sweeping, unscaled = st.tabs(
     [_("The spread of q·k"), _("Entropy and gradient against d_k"), _("T5 divides by nothing")]
 )
-sampling.code(snippet(pairs), language="python")
-sweeping.code(sweep_snippet(rows, own), language="python")
-unscaled.code(unscaled_snippet(pairs.d_k, pairs.seed), language="python")
+sampling.code(snippet(pairs), language="python", wrap_lines=True)
+sweeping.code(sweep_snippet(rows, own), language="python", wrap_lines=True)
+unscaled.code(unscaled_snippet(pairs.d_k, pairs.seed), language="python", wrap_lines=True)

@@ -40,4 +40,4 @@ st.markdown(prose("softmax/types"))
 views.types(row, temperature, constant)
 
 st.header(_("The same in PyTorch"), anchor=False)
-st.code(snippet(row, temperature, dtype=dtype), language="python")
+st.code(snippet(row, temperature, dtype=dtype), language="python", wrap_lines=True)

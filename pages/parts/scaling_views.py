@@ -2,7 +2,6 @@
 
 import math
 
-import pandas as pd
 import streamlit as st
 
 from core import device
@@ -162,22 +161,22 @@ def row(rows: Rows, d_k: int, own: float) -> None:
     ).format(T=rows.T, **dict(zip(("raw", "scaled", "own"), largest, strict=True)))
     st.plotly_chart(figure, theme=None, key="scaling_row", config=CONFIG, alt=alt)
     points = [point(rows, d_k, divisor) for divisor in (1.0, d_k**0.5, own)]
-    # Not Markdown: this one is wider than a phone and has to scroll.
-    averages, about = _averages(points, rows.T), _("Averages for three ways to divide")
-    st.table(averages, hide_index=True, width="content", alt=about)
-    st.caption(prose("scaling/averages"))
+    st.markdown(_averages(points))
+    T = rows.T
+    even = {"entropy": math.log(T), "largest": 1 / T, "gradient": math.sqrt(1 / T - 1 / T**2)}
+    facts = {name: write(value, 3) for name, value in even.items()}
+    st.caption(prose("scaling/averages", T=T, **facts))
 
 
-def _averages(points: list[Point], T: int) -> pd.DataFrame:
-    """The means over all rows, with the values of an even row beside them."""
-    even = [write(math.log(T), 3), write(1 / T, 3), write(math.sqrt(1 / T - 1 / T**2), 3), ""]
+def _averages(points: list[Point]) -> str:
+    """A Markdown table of the means over all rows; it has to fit on a phone."""
     labels = (_("entropy"), _("largest weight"), _("gradient by scores"), _("gradient by q"))
     fields = ("entropy", "largest", "jacobian", "to_query")
-    rows = [
-        [label, *(write(getattr(p, field).mean, 3) for p in points), last]
-        for label, field, last in zip(labels, fields, even, strict=True)
-    ]
-    return pd.DataFrame(rows, columns=[_("mean"), "q·k", "÷√d_k", "÷τ", _("even")])
+    lines = [[_("mean"), "q·k", "÷√d_k", "÷τ"], ["---", *["---:"] * len(points)]]
+    for label, field in zip(labels, fields, strict=True):
+        means = [getattr(point, field).mean for point in points]
+        lines.append([label, *(write(mean, 3 if mean > 0.1 else 2) for mean in means)])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def curves(rows: Rows, d_k: int, own: float) -> list[tuple[Point, Point, Point]]:

@@ -2,7 +2,6 @@
 
 import math
 
-import pandas as pd
 import streamlit as st
 
 from core.experiments.softmax import (
@@ -11,6 +10,7 @@ from core.experiments.softmax import (
     STEEPEST,
     WARMEST,
     InType,
+    Limit,
     Parts,
     Row,
     engine,
@@ -242,27 +242,22 @@ def one_slope(scores: Row, chosen: float) -> None:
 def types(scores: Row, chosen: float, added: float) -> None:
     """Each number type: where its exp gives out, and what becomes of these scores in it."""
     found = in_types(scores, chosen, added)
-    head = [
-        _("type"), _("largest number"), _("exp overflows from"), _("exp is 0 from"),
-        _("these scores, exp straight away"), _("these scores, largest taken off"),
-    ]  # fmt: skip
-    rows = pd.DataFrame([_type_row(each) for each in found], columns=head)
-    # Not Markdown: this one is wider than a phone and has to scroll.
-    st.table(rows, hide_index=True, alt=_("Where exp gives out, and these scores, by number type"))
+    left, right = st.columns(2, gap="large")
+    head = [_("type"), _("largest number"), _("exp overflows from"), _("exp is 0 from")]
+    left.markdown(table(head, [_limits(each.limit) for each in found]))
+    head = [_("your scores"), _("exp straight away"), _("the largest taken off first")]
+    right.markdown(table(head, [_outcome(each) for each in found]))
 
 
-def _type_row(found: InType) -> list[str]:
-    limit = found.limit
-    return [
-        f"`{limit.dtype}`",
-        write(limit.largest),
-        write(limit.breaks, 6),
-        write(limit.vanishes, 6),
-        _naive(found.parts),
-        _("error {error}").format(error=write(found.error, 2))
-        if not math.isnan(found.error)
-        else _("a score is too large for this type"),
-    ]
+def _limits(limit: Limit) -> list[str]:
+    ends = (write(end, 6) for end in (limit.breaks, limit.vanishes))
+    return [limit.dtype, write(limit.largest, 3), *ends]
+
+
+def _outcome(found: InType) -> list[str]:
+    error = _("error {error}").format(error=write(found.error, 2))
+    safe = error if math.isfinite(found.error) else _("a score is too large for this type")
+    return [found.limit.dtype, _naive(found.parts), safe]
 
 
 def _naive(parts: Parts) -> str:
