@@ -673,15 +673,21 @@ class Mask(Pointwise):
 
     def latex(self, reads, sizes):
         return (
-            rf"\begin{{cases}} {tex(reads[0])} & {tex(reads[1])} \\"
-            r" -\infty & \text{otherwise} \end{cases}"
+            rf"\begin{{cases}} {tex(reads[0])} & {tex(reads[1])} = 1 \\"
+            rf" -\infty & {tex(reads[1])} = 0 \end{{cases}}"
         )
 
     def code(self, symbol, reads, dims, tensor):
         return f"{symbol} = {reads[0]}.masked_fill(~{reads[1]}, -torch.inf)"
 
     def equation(self, reads):
-        return [{"symbol": reads[0]}, {"operator": "⊙"}, {"symbol": reads[1]}]
+        x, mask = reads  # a choice, not a product: mask ? x : −∞
+        return [
+            {"symbol": mask},
+            {"operator": "?"},
+            {"symbol": x},
+            {"operator": ": −∞"},
+        ]
 
 
 @dataclass(frozen=True)

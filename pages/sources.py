@@ -17,7 +17,9 @@ def stepping(config: AttentionConfig) -> None:
     """The microscope on this computation, and what follows the step."""
     view = View.of(trace(config))
     manifest, values = described(config, view.pick)
-    microscope.show(manifest, values, key="sources", step=view.place, on_change=view.take)
+    microscope.show(
+        manifest, values, key="sources", step=view.place, cell=view.cell, on_change=view.take
+    )
     view.write_url()
     left, right = st.columns([5, 4], gap="medium")
     with left:

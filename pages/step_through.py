@@ -25,7 +25,9 @@ def stepping(chosen: AttentionConfig) -> None:
     view = View.of(trace(chosen))
     view.mode_switch()
     manifest, values = described(chosen, view.pick, view.target)
-    microscope.show(manifest, values, key="microscope", step=view.place, on_change=view.take)
+    microscope.show(
+        manifest, values, key="microscope", step=view.place, cell=view.cell, on_change=view.take
+    )
     write_url((*FIELDS, *View.URL), chosen.to_url() | view.to_url())
     left, right = st.columns([5, 4], gap="medium")
     with left:

@@ -228,7 +228,9 @@ def test_every_frame_shows_the_tensors_of_its_equation(name):
     figure = step_frames(trace)
     assert [frame.name for frame in figure.frames] == [str(i) for i in range(len(trace))]
     for step, frame in zip(trace.steps, figure.frames, strict=True):
-        symbols = [*step.reads, step.symbol]
+        read = [part["symbol"] for part in step.op.equation(step.reads) if "symbol" in part]
+        symbols = [*read, step.symbol]
+        assert set(read) == set(step.reads)
         for slot in range(3):
             traces = frame.data[slot * len(KINDS) : (slot + 1) * len(KINDS)]
             if slot >= len(symbols):
