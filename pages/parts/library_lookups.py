@@ -5,6 +5,7 @@ from dataclasses import replace
 import streamlit as st
 
 from core.experiments.library import (
+    LONGEST,
     Found,
     Shelf,
     course,
@@ -168,6 +169,6 @@ def lying(shelf: Shelf, question: str, temperature: float) -> None:
 def _make_honest(shelf: Shelf, place: int) -> None:
     books = list(shelf.books)
     counted = [word for word, places in shelf.words(books[place].contents) if places]
-    books[place] = replace(books[place], card=", ".join(counted)[:120])
+    books[place] = replace(books[place], card=", ".join(counted)[: LONGEST["card"]])
     keep(shelf=replace(shelf, books=tuple(books)))
     forget()
