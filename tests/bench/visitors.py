@@ -63,7 +63,9 @@ class Visitor:
         self.errors += kind == "exception"
         if kind == "slider" and element.slider.label.startswith("S,"):
             self.slider, self.options = element.slider.id, list(element.slider.options)
-        if kind == "bidi_component" and element.bidi_component.component_name.endswith("microscope"):
+        if kind == "bidi_component" and element.bidi_component.component_name.endswith(
+            "microscope"
+        ):
             self.microscope = element.bidi_component.id
             self.fragment = answer.delta.fragment_id or self.fragment
 
