@@ -1,0 +1,1 @@
+"""Figures of the README: modules with `measure() -> dict`, run by `python -m tests.bench`."""
