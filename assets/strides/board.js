@@ -16,14 +16,15 @@ export function make(parent, tag, attributes = {}, text) {
 export class Board {
   constructor(parent, kind) {
     this.kind = kind; // "element" or "address": what data-… names a cell
-    this.scroll = make(parent, "div", { class: "scroll" });
+    this.scroll = make(parent, "div", { class: "scroll picture" });
     this.surface = make(this.scroll, "div", { class: "surface", tabindex: "0", "data-board": kind });
     this.cells = [];
     this.lit = [];
   }
 
-  /** Draw all cells. `look(n)` gives { text, name, ground, ink, unread, group, row } of cell n. */
-  paint(layout, look, label) {
+  /** Draw all cells. `look` has a label and an ink for all, and functions of the cell's number for
+   * its tone, text, name, and the group and row it belongs to. */
+  paint(layout, look) {
     this.layout = layout;
     this.lit = [];
     this.cells = [];
@@ -34,7 +35,7 @@ export class Board {
     this.asElements = layout.count <= MOST_ELEMENTS;
     surface.dataset.mode = this.asElements ? "cells" : "canvas";
     surface.setAttribute("role", this.asElements ? "grid" : "application");
-    surface.setAttribute("aria-label", label);
+    surface.setAttribute("aria-label", look.label);
     if (this.asElements) this.#elements(look);
     else this.#canvas(look);
     for (const { x, y, w, h, text } of layout.labels) {
@@ -58,17 +59,18 @@ export class Board {
     }
     const rows = new Map();
     for (let n = 0; n < layout.count; n += 1) {
-      const { text, name, ground, ink, unread, group, row } = look(n);
+      const group = look.group(n);
       if (!rows.has(group)) rows.set(group, make(surface, "div", { role: "rowgroup" }));
-      const key = `${group}/${row}`;
+      const key = `${group}/${look.row(n)}`;
       if (!rows.has(key)) rows.set(key, make(rows.get(group), "div", { role: "row" }));
       const cell = make(rows.get(key), "div", { role: "gridcell", id: `${this.kind}-${n}` });
-      cell.setAttribute("aria-label", name);
+      cell.setAttribute("aria-label", look.name(n));
       cell.dataset[this.kind] = n;
-      if (layout.cell >= NUMBERED) cell.textContent = text;
-      if (unread) cell.dataset.unread = "";
+      if (layout.cell >= NUMBERED) write(cell, look.text(n), layout.cell);
       Object.assign(cell.style, box(layout.x[n], layout.y[n], layout.cell, layout.cell));
-      if (!unread) Object.assign(cell.style, { background: ground, color: ink });
+      const tone = look.tone(n);
+      if (tone) Object.assign(cell.style, { background: tone, color: look.ink });
+      else cell.dataset.unread = "";
       this.cells.push(cell);
     }
   }
@@ -77,10 +79,11 @@ export class Board {
     const { layout, surface } = this;
     const pen = size(make(surface, "canvas", { "aria-hidden": "true" }), layout.width + 2, layout.height + 2);
     const gap = layout.cell > 6 ? 1 : 0;
+    let last;
     for (let n = 0; n < layout.count; n += 1) {
-      const { ground, unread } = look(n);
-      if (unread) continue;
-      pen.fillStyle = ground;
+      const tone = look.tone(n);
+      if (!tone) continue;
+      if (tone !== last) pen.fillStyle = last = tone;
       pen.fillRect(layout.x[n] + 1, layout.y[n] + 1, layout.cell - gap, layout.cell - gap);
     }
     pen.strokeStyle = getComputedStyle(surface).getPropertyValue("--line");
@@ -158,19 +161,27 @@ export class Board {
     return -1;
   }
 
-  /** Bring cell n into the visible part of a picture wider than its room. */
+  /** Bring cell n into the visible part of a picture larger than its room. */
   reveal(n) {
     const { scroll, layout } = this;
-    const x = layout.x[n];
-    if (x < scroll.scrollLeft) scroll.scrollLeft = x;
-    const right = x + layout.cell + 2 - scroll.clientWidth;
-    if (right > scroll.scrollLeft) scroll.scrollLeft = right;
+    const [x, y, side] = [layout.x[n], layout.y[n], layout.cell + 8];
+    const left = Math.max(x + side - scroll.clientWidth, Math.min(scroll.scrollLeft, x));
+    const top = Math.max(y + side - scroll.clientHeight, Math.min(scroll.scrollTop, y));
+    if (left !== scroll.scrollLeft || top !== scroll.scrollTop) scroll.scrollTo(left, top);
   }
 
   centre(n) {
     const half = this.layout.cell / 2;
     return [this.layout.x[n] + half + 1, this.layout.y[n] + half + 1];
   }
+}
+
+/** A number as large as its cell allows; none where it would be too small to read. */
+function write(cell, text, side) {
+  const size = Math.min(12, (side - 5) / (0.6 * text.length));
+  if (size < 8) return;
+  cell.textContent = text;
+  cell.style.fontSize = `${size}px`;
 }
 
 function wipe(pen) {

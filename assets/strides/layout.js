@@ -137,10 +137,16 @@ function frames(outer, levels, corner, w, h) {
   const { top, labelled } = levels.at(-1);
   const labels = labelled
     ? corner.map(([x, y], n) => ({
-        x, y: y - top, w: Math.max(w, 24), h: top, text: `[${indexAt(n, outer).join(", ")}, :, :]`,
+        x, y: y - top, w: Math.max(w, 24), h: top, text: named(indexAt(n, outer), w),
       }))
     : [];
   return { boxes: boxes.concat(outerFrames(outer, levels, corner, w, h)), labels };
+}
+
+/** "[0, 1, :, :]", or "0,1" over a matrix too narrow for that. */
+function named(index, w) {
+  const full = `[${index.join(", ")}, :, :]`;
+  return full.length * 6 < w + GAP ? full : index.join(",");
 }
 
 /** A frame around all matrices that share the outermost indices, for 4 and 5 dims. */

@@ -11,6 +11,7 @@ sheet.replaceSync(await (await fetch(new URL("strides.css", import.meta.url))).t
 const views = new WeakMap(); // Streamlit calls again with each change: what is kept stays here
 const LETTERS = ["i", "j", "k", "l", "m"];
 const TRAIL = 24; // hops that stay in sight behind the walk
+const TONES = 128;
 const PALEST = 0.06; // share of the theme's own colour in the first cell of a storage
 const still = window.matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -243,22 +244,25 @@ class View {
     const tones = this.palette.ramp(cells.length);
     const within = (now.shape.at(-1) ?? 1) * (now.shape.length > 1 ? now.shape.at(-2) : 1);
     const columns = now.shape.at(-1) ?? 1;
-    this.tensor.paint(tensorLayout(now.shape, room), (n) => ({
-      text: shown(cells[at[n]]),
-      name: `[${indexAt(n, now.shape).join(", ")}]: ${shown(cells[at[n]])}`,
-      group: Math.floor(n / within),
-      row: Math.floor(n / columns),
-      ...tones(at[n]),
-    }), fill(text.tensorHelp, { shape: tuple(now.shape) }));
+    this.tensor.paint(tensorLayout(now.shape, room), {
+      label: fill(text.tensorHelp, { shape: tuple(now.shape) }),
+      ink: this.palette.ink,
+      tone: (n) => tones(at[n]),
+      text: (n) => shown(cells[at[n]]),
+      name: (n) => `[${indexAt(n, now.shape).join(", ")}]: ${shown(cells[at[n]])}`,
+      group: (n) => Math.floor(n / within),
+      row: (n) => Math.floor(n / columns),
+    });
     const strip = stripLayout(cells.length, now.strides, room);
-    this.strip.paint(strip, (n) => ({
-      text: shown(cells[n]),
-      name: fill(text.cell, { address: n, value: shown(cells[n]) }),
-      group: 0,
-      row: Math.floor(n / strip.columns),
-      unread: !read.has(n),
-      ...tones(n),
-    }), fill(text.stripHelp, { cells: cells.length }));
+    this.strip.paint(strip, {
+      label: fill(text.stripHelp, { cells: cells.length }),
+      ink: this.palette.ink,
+      tone: (n) => (read.has(n) ? tones(n) : null), // no tone: no element reads it
+      text: (n) => shown(cells[n]),
+      name: (n) => fill(text.cell, { address: n, value: shown(cells[n]) }),
+      group: () => 0,
+      row: (n) => Math.floor(n / strip.columns),
+    });
   }
 
   #resize() {
@@ -482,13 +486,15 @@ function readPalette(root) {
   const full = colour("--st-primary-color", "#0f6674");
   let fullest = 0.85; // or less, so that the numbers stay readable on every cell
   while (fullest > 0.2 && contrast(blend(ground, full, fullest), ink) < 4.8) fullest -= 0.02;
+  const tones = Array.from({ length: TONES }, (_, n) => {
+    const share = PALEST + ((fullest - PALEST) * n) / (TONES - 1);
+    return `rgb(${blend(ground, full, share)})`;
+  });
   root.dataset.ground = light(ground) > 0.4 ? "light" : "dark";
   return {
     key: [ground, ink, full].join("/"),
-    ramp: (count) => (n) => {
-      const share = count < 2 ? PALEST : PALEST + ((fullest - PALEST) * n) / (count - 1);
-      return { ground: `rgb(${blend(ground, full, share)})`, ink: `rgb(${ink})` };
-    },
+    ink: `rgb(${ink})`,
+    ramp: (count) => (n) => tones[count < 2 ? 0 : Math.round((n * (TONES - 1)) / (count - 1))],
   };
 }
 

@@ -149,7 +149,7 @@ def words() -> dict:
         "fewer": _("{elements} elements read only {touched} different cells: a stride is 0."),
         "part": _("The view reads {touched} of the storage's {cells} cells."),
         "tensor": _("The tensor {shape}"),
-        "storage": _("Its storage {letter}: {cells} cells in a row"),
+        "storage": _("Its storage {letter}, cells in a row: {cells}"),
         "tensorHelp": _(
             "Tensor {shape}. Arrow keys move between elements, Page keys along the third last dim, "
             "Space plays the walk."
