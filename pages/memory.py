@@ -47,6 +47,7 @@ def refused(found: Walk) -> None:
             for place, cure in enumerate(failure.cures):
                 st.button(
                     cure_label(cure),
+                    wrap=True,
                     key=f"memory_cure_{place}",
                     on_click=put,
                     args=(found.shape, (*kept, *cure.operations, *after)),
