@@ -705,10 +705,13 @@ class Softmax(Op):
     dtype: str = ""
     guard: str = ""
 
+    def failed(self, result) -> bool:
+        """Whether another guard may be needed: either trouble makes a row NaN, first column too."""
+        return self.guard != "infinite" and bool(result[..., 0].isnan().any())
+
     def settle(self, x, *, out=None):
         result = self.compute(x, out=out)
-        # Both troubles make a whole row NaN, so its first column tells.
-        if self.guard == "infinite" or not bool(result[..., 0].isnan().any()):
+        if not self.failed(result):
             return self, result
         top = self._converted(x).amax(dim=-1)
         guard = "blind" if bool((top == -math.inf).any()) or self.dtype else self.guard

@@ -8,6 +8,7 @@ what makes a trace with every intermediate cheaper than eager code that stores t
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import keyword
 import math
@@ -26,7 +27,9 @@ from core.errors import InputError, Notice, require
 from core.recipes import STAGES, Step
 
 STORED = 1 << 20
-SLAB = 1 << 18  # elements worked on at once: a slab and its scratch stay in the cache
+# Elements worked on at once. Small slabs would stay in the cache, but measured they save nothing,
+# and on a busy machine the threads of each operation wait for one another once more per slab.
+SLAB = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -465,40 +468,47 @@ def _reach(symbol: str, records, stored) -> float:
 
 
 def _by_slab(step: Step, records, stored):
-    """A row-wise op over a chain of pointwise ones, a few rows at a time, in one scratch."""
+    """A row-wise op over a chain of pointwise ones, slab by slab in the place of the result."""
     chain, read = [], step.reads[0]
     while read not in stored:
         chain.insert(0, records[read])
         read = records[read].reads[0]
     base = stored[read]
     made, op = torch.empty_like(base, memory_format=torch.contiguous_format), step.op
-    *lead, S, T = base.shape
-    rows = max(1, SLAB // T)
-    scratch = base.new_empty(min(rows, S), T)
-    for at in _positions(lead):
-        for i in range(0, S, rows):
-            block = slice(i, min(i + rows, S))
-            x, out = base[(*at, block)], scratch[: block.stop - i]
-            for link in chain:
-                others = [_block(stored[r], at, block, base.ndim) for r in link.reads[1:]]
-                x = link.op.compute(x, *others, out=out)
-            op, _ = op.settle(x, out=made[(*at, block)])
+
+    def first(slab, out):
+        x = base[slab]
+        for link in chain:
+            others = (_under(slab, stored[r], base.ndim) for r in link.reads[1:])
+            x = link.op.compute(x, *others, out=out)
+        return x
+
+    for slab in _slabs(base.shape, SLAB):
+        out = made[slab]
+        if op.failed(op.compute(first(slab, out), out=out)):
+            op, _ = op.settle(first(slab, torch.empty_like(out)), out=out)
     return op, made
 
 
-def _positions(lead):
-    """Every index over the leading axes."""
-    for flat in range(math.prod(lead)):
-        at = []
-        for size in reversed(lead):
-            flat, i = divmod(flat, size)
-            at.insert(0, i)
-        yield tuple(at)
+def _slabs(shape: Sequence[int], most: int):
+    """Slices over all axes that cut a tensor into blocks of about `most` elements, of whole rows.
+
+    >>> [[(s.start, s.stop) for s in slab] for slab in _slabs((2, 3, 4), 8)][:2]
+    [[(0, 1), (0, 2), (0, 4)], [(0, 1), (2, 3), (0, 4)]]
+    """
+    axis, inner = len(shape) - 2, shape[-1]
+    while axis > 0 and inner * shape[axis] <= most:
+        inner *= shape[axis]
+        axis -= 1
+    steps = [1] * axis + [max(1, most // inner)] + list(shape[axis + 1 :])
+    cuts = (
+        [slice(i, min(i + step, n)) for i in range(0, n, step)]
+        for n, step in zip(shape, steps, strict=True)
+    )
+    return itertools.product(*cuts)
 
 
-def _block(other, at, block, ndim):
-    """The part of a broadcast operand that lies over rows `block` at leading position `at`."""
-    at = at[len(at) - (other.ndim - 2) :] if other.ndim > 2 else ()
-    lead = tuple(0 if size == 1 else i for i, size in zip(at, other.shape, strict=False))
-    part = other[lead]
-    return part if part.shape[0] == 1 else part[block]
+def _under(slab, other, ndim):
+    """The part of a broadcast operand that lies under a slab."""
+    own = slab[ndim - other.ndim :]
+    return other[tuple(slice(None) if n == 1 else s for n, s in zip(other.shape, own, strict=True))]
