@@ -96,8 +96,8 @@ class Shelf:
     def counts(self, text: str) -> list[int]:
         """How many words of the text each topic holds.
 
-        >>> Shelf((Topic("sea", "ship"), Topic("food", "bread")), (Book("", "", ""),)).counts(
-        ...     "ship by ship")
+        >>> topics, books = (Topic("sea", "ship"), Topic("food", "bread")), (Book("A", "B", "C"),)
+        >>> Shelf(topics, books).counts("ship by ship")
         [2, 0]
         """
         counted = [0] * len(self.topics)

@@ -332,8 +332,8 @@ def trace(rows: Rows, d_k: int, divisor: float):
 def point(rows: Rows, d_k: int, divisor: float) -> Point:
     """Measure the softmax of rows at one width.
 
-    >>> round(point(Rows(), 1024, 1.0).largest.mean, 1)
-    0.9
+    >>> point(Rows(), 1024, 1.0).largest.mean > 0.9  # unscaled: nearly one-hot
+    True
     """
     found = trace(rows, d_k, divisor)
     weights = found["weights"][:, 0, 0].double().cpu()
