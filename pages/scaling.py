@@ -5,8 +5,10 @@ import streamlit as st
 from core.experiments.scaling import snippet, sweep_snippet, unscaled_snippet
 from parts import scaling_controls as controls
 from parts import scaling_views as views
+from parts.tables import table_style
 from parts.text import _, prose
 
+table_style()
 st.title(_("Why divide by √d_k"))
 st.markdown(prose("scaling/intro"))
 

@@ -5,8 +5,10 @@ import streamlit as st
 from core.experiments.softmax import snippet
 from parts import softmax_views as views
 from parts.softmax_scores import scores
+from parts.tables import table_style
 from parts.text import _, prose
 
+table_style()
 st.title(_("Softmax"))
 st.markdown(prose("softmax/intro"))
 row = scores()

@@ -85,7 +85,7 @@ def slope(
 ) -> go.Figure:
     """Share and derivative as one input moves; `at`: where it and its share stand now.
 
-    `names`: of the share, its derivative, the bound 1/4, and where it stands. `title`: the x axis.
+    `names`: of the share, its derivative, the bound 1/4, and where it stands (if in sight). `title`: the x axis.
     """
     ends = (found.moved[0], found.moved[-1])
     lines = [
@@ -94,7 +94,9 @@ def slope(
         Series(names[2], ends, (STEEPEST, STEEPEST)),
         Series(names[3], at[:1], at[1:]),
     ]
-    drawn = curves(lines, x_title=title, dark=dark)
+    seen = ends[0] <= at[0] <= ends[1]  # else the chart would be stretched to reach it
+    drawn = curves(lines[: 4 if seen else 3], x_title=title, dark=dark)
     drawn.data[2].mode = "lines"
-    drawn.data[3].update(mode="markers", marker_size=12)
+    for point in drawn.data[3:]:
+        point.update(mode="markers", marker_size=12)
     return drawn.update_layout(legend=panels.LEGEND, yaxis_range=panels.UNIT, margin_t=panels.TOP)

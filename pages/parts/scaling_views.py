@@ -24,6 +24,7 @@ from core.figures.scaling import against_width, by_rank, dot_products
 from core.numbers import write
 from parts.progress import gathered
 from parts.scaling_controls import broken_names, statistic, written
+from parts.tables import table
 from parts.text import _, prose
 
 NORMAL_BEYOND = math.erfc(3 / math.sqrt(2))  # of a normal distribution, outside three deviations
@@ -87,11 +88,11 @@ def numbers(found: Sample) -> None:
         (left, PRODUCT, found.raw),
         (right, f"{PRODUCT} / {root}", found.scaled),
     ):
-        column.markdown(_table(name, spread, found.pairs.entries.as_assumed))
+        _table(name, spread, found.pairs.entries.as_assumed, column)
 
 
-def _table(name: str, spread: Spread, as_assumed: bool) -> str:
-    """A Markdown table; the claim has a column of its own where it is not the prediction."""
+def _table(name: str, spread: Spread, as_assumed: bool, place) -> None:
+    """The claim has a column of its own where it is not the prediction."""
     kinds = [spread.measured, spread.predicted] + [spread.claimed] * (not as_assumed)
     head = [name, _("measured"), _("predicted")] + [_("claimed")] * (not as_assumed)
     rows = [
@@ -101,8 +102,7 @@ def _table(name: str, spread: Spread, as_assumed: bool) -> str:
         ("3σ", [f"±{write(3 * m.deviation)}" for m in kinds]),
         (_("outside 3σ"), [_percent(spread.beyond)] + [_percent(NORMAL_BEYOND)] * (len(kinds) - 1)),
     ]
-    lines = [head, ["---", *["---:"] * len(kinds)], *([label, *cells] for label, cells in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    table("", head, [[label, *cells] for label, cells in rows], place=place)
 
 
 def _percent(share: float) -> str:
@@ -161,22 +161,22 @@ def row(rows: Rows, d_k: int, own: float) -> None:
     ).format(T=rows.T, **dict(zip(("raw", "scaled", "own"), largest, strict=True)))
     st.plotly_chart(figure, theme=None, key="scaling_row", config=CONFIG, alt=alt)
     points = [point(rows, d_k, divisor) for divisor in (1.0, d_k**0.5, own)]
-    st.markdown(_averages(points))
+    _averages(points)
     T = rows.T
     even = {"entropy": math.log(T), "largest": 1 / T, "gradient": math.sqrt(1 / T - 1 / T**2)}
     facts = {name: write(value, 3) for name, value in even.items()}
     st.caption(prose("scaling/averages", T=T, **facts))
 
 
-def _averages(points: list[Point]) -> str:
-    """A Markdown table of the means over all rows; it has to fit on a phone."""
+def _averages(points: list[Point]) -> None:
+    """A table of the means over all rows."""
     labels = (_("entropy"), _("largest weight"), _("gradient by scores"), _("gradient by q"))
     fields = ("entropy", "largest", "jacobian", "to_query")
-    lines = [[_("mean"), "q·k", "÷√d_k", "÷τ"], ["---", *["---:"] * len(points)]]
+    lines = []
     for label, field in zip(labels, fields, strict=True):
         means = [getattr(point, field).mean for point in points]
         lines.append([label, *(write(mean, 3 if mean > 0.1 else 2) for mean in means)])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    table("", [_("mean over rows"), "q·k", "q·k / √d_k", "q·k / τ"], lines)
 
 
 def curves(rows: Rows, d_k: int, own: float) -> list[tuple[Point, Point, Point]]:

@@ -131,7 +131,7 @@ def _boxes(row: Row) -> None:
                 step=0.5,
                 format="%g",
                 key=key,
-                width=130,
+                width=160,
                 on_change=_take_box,
                 args=(i, key),
             )

@@ -28,6 +28,7 @@ from core.figures.softmax import slope as slope_figure
 from core.figures.softmax import temperature as temperature_figure
 from core.numbers import write
 from parts.choice import choice
+from parts.tables import table
 from parts.text import N_, _, prose
 
 WARMTHS = (COOLEST, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, WARMEST)
@@ -38,12 +39,6 @@ SHOWN = {"autograd": N_("by autograd"), "formula": N_("by formula"), "difference
 def dark() -> bool:
     """Whether the page is dark."""
     return st.context.theme.type == "dark"
-
-
-def table(head: list[str], rows: list[list[str]]) -> str:
-    """A Markdown table, numbers to the right."""
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 # --- step by step -----------------------------------------------------------------------------
@@ -78,8 +73,7 @@ def _half(place, title: str, score: str, at: list[str], columns: tuple[Row, ...]
     """One table: scores, their exponentials, their shares, and the sums."""
     rows = [[name, *map(write, each)] for name, *each in zip(at, *columns, strict=True)]
     rows.append([_("sum"), "", write(total), write(math.fsum(columns[-1]))])
-    place.markdown(f"**{title}**")
-    place.markdown(table(["", score, "exp", _("share")], rows))
+    table(title, ["", score, "exp", _("share")], rows, sum_row=True, place=place)
 
 
 def _broken(found: Parts) -> str:
@@ -120,7 +114,7 @@ def shifted(scores: Row, added: float, temperature: float) -> None:
     lines = [[name, *map(write, each), write(abs(each[1] - each[0]), 2)] for name, *each in
              zip(subscripts(len(scores), "p"), found.before, found.after, strict=True)]  # fmt: skip
     head = ["", "c = 0", f"c = {write(added)}", _("difference")]
-    st.markdown(table(head, lines))
+    table("", head, lines)
     before, after = (taken_apart(scores, temperature, c) for c in (0.0, added))
     facts = {
         "c": write(added),
@@ -207,7 +201,7 @@ def derivatives(scores: Row, chosen: float) -> None:
             [_("Frobenius norm"), write(found.norm)],
             [_("sum of a row, at most"), write(float(found.autograd.sum(-1).abs().max()), 2)],
         ]
-        st.markdown(table([_("measured"), ""], rows))
+        table("", [_("measured"), ""], rows)
         facts = {"tau": write(chosen), "inverse": write(1 / chosen)}
         st.markdown(prose("softmax/jacobian_seen", **facts))
 
@@ -244,13 +238,14 @@ def types(scores: Row, chosen: float, added: float) -> None:
     found = in_types(scores, chosen, added)
     left, right = st.columns(2, gap="large")
     head = [_("type"), _("largest number"), _("exp overflows from"), _("exp is 0 from")]
-    left.markdown(table(head, [_limits(each.limit) for each in found]))
+    table("", head, [_limits(each.limit) for each in found], place=left)
     head = [_("your scores"), _("exp straight away"), _("the largest taken off first")]
-    right.markdown(table(head, [_outcome(each) for each in found]))
+    bad = [i for i, each in enumerate(found) if each.parts.naive_breaks]
+    table("", head, [_outcome(each) for each in found], bad=bad, place=right)
 
 
 def _limits(limit: Limit) -> list[str]:
-    ends = (write(end, 6) for end in (limit.breaks, limit.vanishes))
+    ends = write(limit.breaks, 6), write(limit.vanishes, 4)
     return [limit.dtype, write(limit.largest, 3), *ends]
 
 
@@ -263,5 +258,5 @@ def _outcome(found: InType) -> list[str]:
 def _naive(parts: Parts) -> str:
     if parts.naive_breaks:
         shares = ", ".join(write(share, 2) for share in parts.naive_share[:3])
-        return f"**{_('breaks')}**: {shares}" + ("…" if len(parts.naive_share) > 3 else "")
+        return f"{_('breaks')}: {shares}" + ("…" if len(parts.naive_share) > 3 else "")
     return _("works")

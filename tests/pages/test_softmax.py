@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from base64 import b64decode
 
 import numpy as np
@@ -36,13 +37,17 @@ def numbers(sent) -> np.ndarray:
 
 
 def tables(app) -> list[list[list[str]]]:
-    """The Markdown tables, without their heads."""
-    found = [each.value for each in app.main.markdown if each.value.startswith("|")]
-    return [[line.strip("|").split("|") for line in each.splitlines()[2:]] for each in found]
+    """All tables, without their heads."""
+    found = [each.proto.body for each in app.get("html") if "<table>" in each.proto.body]
+    bodies = [each.partition("<tbody>")[2] for each in found]
+    return [
+        [re.findall("<t[hd][^>]*>(.*?)</t[hd]>", row) for row in re.findall("<tr.*?</tr>", body)]
+        for body in bodies
+    ]
 
 
 def column(table, place) -> list[str]:
-    return [row[place].strip() for row in table]
+    return [row[place] for row in table]
 
 
 def boxes(app) -> list[float]:
@@ -127,7 +132,7 @@ def test_every_example_opens_also_where_exp_gives_out(softmax, example):
 def test_it_opens_in_chinese(softmax):
     app = softmax("zh", scores="12, 11, 10", softmax_dtype="float16", softmax_jacobian="formula")
     assert "float16 里溢出" in app.warning[0].value
-    assert "**失效**: NaN, NaN, NaN" in column(tables(app)[-1], 1)
+    assert "失效: NaN, NaN, NaN" in column(tables(app)[-1], 1)
     assert app.button_group(key="softmax_jacobian").value == "formula"
 
 
@@ -135,8 +140,8 @@ def test_where_the_naive_way_breaks_is_told(softmax):
     """Pins what a reader sees: float16 gives out at 11.0938, and these scores break in it."""
     app = softmax(scores="12, 11, 10", softmax_constant=0.0, softmax_dtype="float16")
     *_others, limits, outcomes = tables(app)
-    assert [cell.strip() for cell in limits[0]] == ["float16", "65504", "11.0938", "−17.3438"]
-    assert column(outcomes, 1) == ["**breaks**: NaN, 0, 0", "works", "works", "works"]
+    assert limits[0] == ["float16", "65504", "11.0938", "−17.34"]
+    assert column(outcomes, 1) == ["breaks: NaN, 0, 0", "works", "works", "works"]
     assert "overflows in float16" in app.warning[0].value
     assert "the shares are right" in app.warning[0].value
     assert column(tables(app)[0], 3)[0] == "NaN"
@@ -184,6 +189,9 @@ def test_the_score_that_moves_can_be_chosen_and_vanish(softmax):
     x, y = numbers(share["x"]), numbers(share["y"])
     half = math.log(sum(math.exp(x) for x in START[:3]))  # where p₄ is one half
     assert np.interp(half, x, y) == pytest.approx(0.5, abs=1e-3)
+    assert [trace["name"] for trace in charts(app)["slope"]["data"]][3:] == ["now"]
+    app.number_input(key="softmax_x_3").set_value(-100.0).run()
+    assert [trace["name"] for trace in charts(app)["slope"]["data"]][3:] == []  # out of sight
     app.button(key="softmax_remove").click().run()
     assert charts(app)["slope"]["data"][0]["name"] == "p₁"
 
