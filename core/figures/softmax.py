@@ -85,7 +85,8 @@ def slope(
 ) -> go.Figure:
     """Share and derivative as one input moves; `at`: where it and its share stand now.
 
-    `names`: of the share, its derivative, the bound 1/4, and where it stands (if in sight). `title`: the x axis.
+    `names`: of the share, its derivative, the bound 1/4, and where it stands (drawn if in sight).
+    `title`: of the x axis.
     """
     ends = (found.moved[0], found.moved[-1])
     lines = [

@@ -10,7 +10,7 @@ from parts.text import N_, _
 
 SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 80, 96, 128, 192, 256, 384, 512, 768, 1024)
 LENGTHS = (4, 8, 16, 32, 64, 128)
-QUERIES = (16, 32, 64, 128)
+QUERIES = (16, 32, 64)
 DISTRIBUTIONS = {
     "normal": N_("normal"),
     "uniform": N_("uniform"),
