@@ -25,7 +25,7 @@ from core.numbers import write
 from parts.progress import gathered
 from parts.scaling_controls import broken_names, statistic, written
 from parts.tables import table
-from parts.text import _, prose
+from parts.text import _, language, prose
 
 NORMAL_BEYOND = math.erfc(3 / math.sqrt(2))  # of a normal distribution, outside three deviations
 PRODUCT = "q·k"
@@ -246,7 +246,8 @@ def reading(points: list[tuple[Point, Point, Point]], rows: Rows, own: float) ->
     if raw.jacobian.mean > UNEVEN * raw.jacobian.median:
         said[1].append("uneven")
     for names in said:
-        st.markdown(" ".join(prose(f"scaling/curves_{name}", **facts) for name in names))
+        sentences = [prose(f"scaling/curves_{name}", **facts) for name in names]
+        st.markdown(("" if language() == "zh" else " ").join(sentences))
 
 
 def t5(pairs: Pairs) -> None:
