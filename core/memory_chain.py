@@ -58,7 +58,7 @@ def _method(name: str) -> Callable[..., str]:
 
 
 def _weights(rows: int, columns: int) -> torch.Tensor:
-    """W of matmul, (rows, columns): −2, −1, 0, 1, 2 in turn, so that products stay small whole numbers."""
+    """W of matmul, (rows, columns): −2 … 2 in turn, so that products stay small whole numbers."""
     return torch.arange(rows * columns).remainder(5).sub(2).float().reshape(rows, columns)
 
 
