@@ -73,7 +73,7 @@ def table(
         body += f'<tr{marks}><th scope="row">{_label(label)}</th>{made}</tr>'
     return (
         f'<div class="heads-table" role="region" tabindex="0" aria-label="{escape(caption)}"'
-        f' data-table="{escape(name)}"><table><caption>{escape(caption)}</caption>'
+        f' data-table="{escape(name)}"><table><caption><span>{escape(caption)}</span></caption>'
         f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
@@ -98,7 +98,7 @@ def head_map(caption: str, labels: tuple[str, str], short: tuple[str, str], owne
     )
     return (
         f'<div class="heads-table heads-map" role="region" tabindex="0" data-table="map"'
-        f' aria-label="{escape(caption)}"><table><caption>{escape(caption)}</caption>'
+        f' aria-label="{escape(caption)}"><table><caption><span>{escape(caption)}</span></caption>'
         f"<tbody>{rows}</tbody></table></div>"
     )
 
