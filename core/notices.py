@@ -39,6 +39,8 @@ def _not_finite(trace) -> list[Notice]:
     """The first NaN, and the first number that passed the range of its type."""
     nan = overflow = None
     for step in trace.steps:
+        if step.symbol not in trace.stored and step.op.reach(1.0) <= 1.0:
+            continue  # made on demand, and no larger than what it is made from
         tensor = step.tensor
         if tensor.dtype == torch.bool or math.isfinite(peak(tensor)):
             continue

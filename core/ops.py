@@ -207,11 +207,12 @@ class Contract(Op):
     def cell(self, inputs, in_dims, out_dims, index):
         (left, a), (right, b) = inputs[:2]
         at, terms = self.operands(index), []
-        for k in range(a.shape[-1]):
+        xs, ys = (x.line(broadcast(i, x.shape)) for i, x in zip(at(None), (a, b), strict=True))
+        for k, (x, y) in enumerate(zip(xs, ys, strict=True)):
             i, j = at(k)
             i, j = broadcast(i, a.shape), broadcast(j, b.shape)
-            sources = (Source(left, i, _number(a, i)), Source(right, j, _number(b, j)))
-            terms.append(Term(sources, math.prod(self._counted(s.value) for s in sources)))
+            sources = (Source(left, i, x), Source(right, j, y))
+            terms.append(Term(sources, self._counted(x) * self._counted(y)))
         return terms, self._total(terms), _sum_of_products(terms)
 
     def _counted(self, x: float) -> float:
@@ -587,6 +588,9 @@ class Softcap(Pointwise):
     per_element: ClassVar[int] = 3
     cap: float = 50.0
 
+    def reach(self, reach):
+        return min(reach, self.cap)
+
     def compute(self, x, *, out=None):
         return torch.mul(torch.tanh(torch.div(x, self.cap, out=out), out=out), self.cap, out=out)
 
@@ -624,6 +628,9 @@ class Bias(Pointwise):
 
     def against(self, reach):
         return replace(self, hides=True) if reach() == math.inf else self
+
+    def reach(self, reach):
+        return math.inf  # who knows what is added
 
     def compute(self, x, bias, *, out=None):
         result = torch.add(x, bias, out=out)

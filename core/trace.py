@@ -404,6 +404,11 @@ class _Rows:
         row = _row(self.trace, self.symbol, tuple(lead))
         return row if last is None else row[last]
 
+    def line(self, index) -> list[float]:
+        """All numbers along the axis at which `index` holds None."""
+        whole = tuple(slice(None) if i is None else i for i in index)
+        return self.trace[self.symbol][whole].reshape(-1).tolist()
+
 
 def _row(trace, symbol, lead):
     row = trace.rows(symbol, lead)
