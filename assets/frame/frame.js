@@ -1,27 +1,48 @@
 // What Streamlit's page lacks around ours: the language of the document (for screen readers and
-// fonts), and on a phone a menu that reads as links and folds away after a choice.
+// fonts), keyboard access to what scrolls sideways, and on a phone a menu that reads as links and
+// folds away after a choice.
 // Runs again on every change of its data, so everything here may be repeated.
 
 const PHONE = "(max-width: 768px)";
+const SCROLLERS = '[data-testid="stMain"] :is(pre, [data-testid="stTable"], [data-testid="stTable"] div)';
+const PAUSE = 150; // ms: one look after a burst of changes
 let watcher;
+let waiting;
 
 // In the sidebar, which holds the menu on a phone, Streamlit puts headings into a <ul> and the <li>
 // outside of any: lists that are none. Without the roles of a list they are links, which they are.
-function unlist(sidebar) {
-  for (const list of sidebar.querySelectorAll('[data-testid="stSidebarNavItems"]')) {
+function unlistMenu() {
+  for (const list of document.querySelectorAll('[data-testid="stSidebarNavItems"]')) {
     for (const part of [list, ...list.querySelectorAll("li")]) {
       part.setAttribute("role", "presentation");
     }
   }
 }
 
-function keepUnlisted() {
-  const sidebar = document.querySelector('[data-testid="stSidebar"]');
-  watcher?.disconnect();
-  if (!sidebar) return;
-  unlist(sidebar);
-  watcher = new MutationObserver(() => unlist(sidebar));
-  watcher.observe(sidebar, { childList: true, subtree: true });
+function letScrollersBeReached() {
+  for (const element of document.querySelectorAll(SCROLLERS)) {
+    const scrolls = element.scrollWidth > element.clientWidth;
+    if (scrolls && getComputedStyle(element).overflowX !== "visible") element.tabIndex = 0;
+    else element.removeAttribute("tabindex");
+  }
+}
+
+function mend() {
+  waiting = undefined;
+  unlistMenu();
+  letScrollersBeReached();
+}
+
+function mendSoon() {
+  waiting ??= setTimeout(mend, PAUSE);
+}
+
+function keepMended() {
+  mend();
+  if (watcher) return;
+  watcher = new MutationObserver(mendSoon);
+  watcher.observe(document.body, { childList: true, subtree: true });
+  window.addEventListener("resize", mendSoon);
 }
 
 function foldMenuAfterChoice(page) {
@@ -33,6 +54,6 @@ function foldMenuAfterChoice(page) {
 
 export default function frame({ data }) {
   document.documentElement.lang = data.lang;
-  keepUnlisted();
+  keepMended();
   foldMenuAfterChoice(data.page);
 }

@@ -162,6 +162,7 @@ def open_page(new_context, server, complaints, settled):
         page = context.new_page()
         page.goto((base or server) + path + ("?" + urlencode(query) if query else ""))
         page.wait_for_selector("h1", timeout=60_000)
+        page.wait_for_selector("html[data-page]", state="attached", timeout=60_000)  # frame.js ran
         return settled(page)
 
     return open_
