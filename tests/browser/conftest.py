@@ -49,7 +49,8 @@ def start_server(log):
     """A server process and its address, once it answers."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
-    command = [sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py")]
+    # -P: without the current directory on the path.
+    command = [sys.executable, "-P", "-m", "streamlit", "run", str(ROOT / "app.py")]
     command += ["--server.port", str(port), "--server.headless", "true"]
     # Started elsewhere, as nothing may depend on the current directory.
     process = subprocess.Popen(command, cwd=tempfile.gettempdir(), stdout=log, stderr=log)
