@@ -6,9 +6,11 @@
 
 PORT ?= 8501
 VENV := .venv
-# The first Python found, unless you name one: make run PYTHON=/opt/python/bin/python3
-PYTHONS := python3.13 python3.12 python3.11 python3
-PYTHON ?= $(shell for python in $(PYTHONS); do command -v $$python && break; done)
+# The first that runs and is new enough, unless you name one: make run PYTHON=/opt/python/bin/python3
+PYTHONS := python3 python3.13 python3.12 python3.11
+NEW := import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(or $(shell for python in $(PYTHONS); do \
+	$$python -c '$(NEW)' 2>/dev/null && echo $$python && break; done),python3)
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
