@@ -33,7 +33,8 @@ WATCH = """() => {
     root,
     async key(name) {
       const start = performance.now();
-      document.body.dispatchEvent(new KeyboardEvent('keydown', {key: name, code: name, bubbles: true, composed: true}));
+      const press = {key: name, code: name, bubbles: true, composed: true};
+      document.body.dispatchEvent(new KeyboardEvent('keydown', press));
       return (await painted()) - start;
     },
     async click(r, c) {
