@@ -18,7 +18,7 @@ from pathlib import Path
 from pkgutil import walk_packages
 
 import streamlit as st
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route
@@ -81,6 +81,44 @@ class SecurityHeaders:
         await self.app(scope, receive, send if scope["type"] != "http" else send_with_headers)
 
 
+class Stylesheet:
+    """Links frame.css from Streamlit's page, so that the first thing painted is styled already.
+
+    Only for requests of a document, which are then answered uncompressed: it is 8 kB.
+    """
+
+    LINK = b'<link rel="stylesheet" href="./assets/frame/frame.css"></head>'
+
+    def __init__(self, app):
+        self.app = app
+
+    async def __call__(self, scope, receive, send):
+        headers = Headers(scope=scope) if scope["type"] == "http" else {}
+        if "text/html" not in headers.get("accept", ""):
+            return await self.app(scope, receive, send)
+        plain = [pair for pair in scope["headers"] if pair[0] != b"accept-encoding"]
+        start = None
+
+        async def send_linked(message):
+            nonlocal start
+            if message["type"] == "http.response.start":
+                start = message
+                return
+            if start:
+                body = message.get("body", b"")
+                linked = body.replace(b"</head>", self.LINK, 1)
+                if linked != body:
+                    sent = MutableHeaders(scope=start)
+                    longer = int(sent["content-length"]) + len(linked) - len(body)
+                    sent["content-length"] = str(longer)
+                    message = message | {"body": linked}
+                await send(start)
+                start = None
+            await send(message)
+
+        await self.app(scope | {"headers": plain}, receive, send_linked)
+
+
 class Assets(StaticFiles):
     """Files that a browser keeps but asks about each time (ETag): no stale script on an update."""
 
@@ -128,7 +166,7 @@ def apologise(error: Exception) -> bool:
 
 app = st.App(
     ROOT / "pages/shell.py",
-    middleware=[Middleware(SecurityHeaders)],
+    middleware=[Middleware(SecurityHeaders), Middleware(Stylesheet)],
     routes=[
         Route("/health", health),
         Mount("/assets", Assets(directory=ROOT / "assets")),

@@ -34,7 +34,6 @@ PAGES = {
 PRODUCT = "QKV Microscope"
 ASSETS = Path(__file__).parents[2] / "assets"
 ICON = ASSETS / "images/icon.svg"
-STYLE = ASSETS / "frame/frame.css"
 
 # Streamlit sends a component's script again with each change of its data: these lines only load
 # the real one.
@@ -93,7 +92,6 @@ def language_switch() -> None:
 
 
 def frame(tongue: str, page: str) -> None:
-    """Give the document its style and language, and tell it which page is shown (assets/frame)."""
-    st.html(STYLE)
+    """Give the document its language, and tell it which page is shown (assets/frame/frame.js)."""
     lang = LOCALES.get(tongue, tongue).replace("_", "-")
     _frame(key="frame", data={"lang": lang, "page": page})

@@ -43,6 +43,17 @@ def test_assets_are_asked_about_each_time_and_sent_once(server):
         urlopen(Request(url, headers={"If-None-Match": tag}))
 
 
+@pytest.mark.parametrize("path", ["/", "/heads"])
+def test_the_document_comes_with_its_style(server, path):
+    """Later would mean a page that jumps under the reader's eyes."""
+    asked = Request(server + path, headers={"Accept": "text/html", "Accept-Encoding": "gzip"})
+    with urlopen(asked) as answer:
+        body = answer.read()
+        assert len(body) == int(answer.headers["content-length"])
+    assert body.count(b'href="./assets/frame/frame.css"') == 1
+    assert body.rstrip().endswith(b"</html>")
+
+
 def test_the_health_check_answers(server):
     with urlopen(f"{server}/health") as answer:
         assert (answer.status, answer.read()) == (200, b"ok")
