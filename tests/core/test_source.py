@@ -121,7 +121,21 @@ def test_inputs_at_odd_addresses(tmp_path):
     check(trace, run_elsewhere(tmp_path, script)[0])
 
 
-def test_the_file_a_script_reads(examples, tmp_path):
+def test_a_file_puts_tensors_at_odd_addresses(tmp_path):
+    """In a file, tensors follow one another without gaps: behind 100 bytes the next is odd."""
+    generator = torch.Generator().manual_seed(0)
+    traces, scripts = [], []
+    for number, (S, T) in enumerate([(2, 5), (5, 5), (2, 7), (5, 7)]):
+        q, k, v = (torch.randn(n, 5, generator=generator) for n in (S, T, T))
+        traces.append(core.attend(q, k, v))
+        traces[-1].save(tmp_path / f"{number}.safetensors")
+        scripts.append(tmp_path / f"{number}.py")
+        scripts[-1].write_text(traces[-1].source())
+    for trace, made in zip(traces, run_elsewhere(tmp_path, *scripts), strict=True):
+        check(trace, made)
+
+
+def test_the_file_a_script_reads(tmp_path):
     trace = core.attend(*(torch.randn(3, 4) for _ in range(3)))
     assert "load_file('trace.safetensors')" in trace.source()
     assert "load_file('else.safetensors')" in trace.source("else.safetensors")
