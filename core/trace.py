@@ -258,7 +258,6 @@ class Trace(Mapping):
             for step in self._records.values():
                 if isinstance(step.op, ops.Given):
                     value = self.stored[step.symbol].detach()
-                    value = value.clone() if value.is_floating_point() else value
                     values[step.symbol] = value.requires_grad_(value.is_floating_point())
                 else:
                     values[step.symbol] = step.op.compute(*(values[r] for r in step.reads))

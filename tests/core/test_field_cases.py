@@ -352,6 +352,19 @@ def test_case_46_float16_overflows_before_the_scale():
     assert t["output"].isfinite().all()
 
 
+def test_case_46_other_ways_to_leave_float16():
+    """What else passes 65,504: a scale above 1, and a softmax in float16 of float32 scores."""
+    q, k = (torch.tensor([[x]], dtype=torch.float16) for x in (60000.0, 0.001))
+    t = core.attend(q, k, q, scale=4.0)  # 60,000·√4 would be too large, 60,000·0.001·4 is not
+    near(t["scaled"], [[240.0]], atol=0.5)
+    assert not t.notices
+    low, high = torch.tensor([[-1e5], [-2e5]]), torch.tensor([[1e5], [2e5], [3.0]])
+    t = core.attend(torch.ones(1, 1), low, low, scale=1.0, softmax_dtype="float16")
+    near(t["weights"], [[0.5, 0.5]])  # both stop at −65,504; none is hidden
+    t = core.attend(torch.ones(1, 1), high, high, scale=1.0, softmax_dtype="float16")
+    near(t["weights"], [[0.5, 0.5, 0.0]])
+
+
 # --- memory layout -------------------------------------------------------------------
 
 
