@@ -5,6 +5,7 @@ All of it is torch itself on small tensors; what torch refuses comes back as its
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -161,3 +162,13 @@ def aligned(S: int, past: int) -> dict[str, torch.Tensor]:
     new, old = torch.zeros(1, 1, S, T), torch.zeros(1, 1, past, T)
     cached = attend(new, new, new, causal=True, past_key=old, past_value=old)["mask"]
     return {"top-left": by_sdpa, "bottom-right": corner, "past": cached}
+
+
+def script(name: str) -> str:
+    """The code of an experiment, "blind" or "aligned", as it runs here.
+
+    >>> "is_causal=True" in script("aligned")
+    True
+    """
+    parts = {"blind": (blind, _sdpa, _multihead), "aligned": (aligned,)}[name]
+    return "\n\n".join(inspect.getsource(inspect.unwrap(part)) for part in parts)

@@ -158,6 +158,7 @@ def blind_query() -> None:
         for one in masks.blind(T)
     ]
     st.table(pd.DataFrame(rows).set_index(_("Way")))
+    _code("blind")
 
 
 def _judged(one, T) -> str:
@@ -181,3 +182,9 @@ def past() -> None:
     for rule, seen in found.items():
         counts = ", ".join(map(str, seen.sum(-1).tolist()))
         st.markdown(f"- {_(RULES[rule])}: {_('keys seen')} {counts}")
+    _code("aligned")
+
+
+def _code(name: str) -> None:
+    with st.expander(_("The code that was just run")):
+        st.code(masks.script(name), language="python")
