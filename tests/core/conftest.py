@@ -59,6 +59,14 @@ def projected_past():
     )  # fmt: skip
 
 
+def crossed_past():
+    past = draw(2, 2, 6, seed=6), draw(2, 2, 3, seed=7)
+    W = draw(8, 12, seed=1), draw(8, 12, seed=2), draw(8, 6, seed=3)
+    return core.cross_attention(
+        draw(3, 8), draw(4, 8, seed=4), *W, heads=2, past_key=past[0], past_value=past[1]
+    )
+
+
 def other_widths():
     Y, X = draw(2, 3, 5), draw(2, 4, 8, seed=1)
     return core.cross_attention(Y, X, draw(5, 6), draw(8, 6), draw(8, 10), draw(10, 4), heads=2)
@@ -137,6 +145,7 @@ EXAMPLES = {
     "float mask": float_mask,
     "past": with_past,
     "past of a projection": projected_past,
+    "past of a source": crossed_past,
     "other widths": other_widths,
     "odd layouts": odd_layouts,
     "blind": blind,

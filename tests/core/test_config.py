@@ -327,5 +327,5 @@ def test_sentences_are_split_at_spaces_and_ideographs():
         "!",
     )
     assert inputs.split_sentence(" \t\n　") == ()
-    assert inputs.split_sentence("안녕 ねこ 𠀀") == ("안", "녕", "ね", "こ", "𠀀")
+    assert inputs.split_sentence("안녕 ねこ a𠀀b") == ("안", "녕", "ね", "こ", "a", "𠀀", "b")
     assert inputs.split_sentence("naïve café 💩") == ("naïve", "café", "💩")

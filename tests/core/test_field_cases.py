@@ -209,6 +209,7 @@ def test_case_17_split_then_merge_is_the_identity():
     assert torch.equal(t["projected"], X)
 
 
+@pytest.mark.filterwarnings("error")  # weights that want a gradient are taken without a murmur
 def test_case_18_multihead_attention():
     torch.manual_seed(0)
     layer = nn.MultiheadAttention(8, 2, bias=False, batch_first=True).eval()
