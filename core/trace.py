@@ -158,13 +158,19 @@ class Trace(Mapping):
         self.stored = MappingProxyType(dict(stored))
         self.sizes = MappingProxyType(dict(sizes))
         self.dtype = dtype
-        self.steps = tuple(TracedStep(step, self) for step in steps)
+
+    @property
+    def steps(self) -> tuple[TracedStep, ...]:
+        """The steps in order, each with its tensor."""
+        # Made on each call: kept, they would form a ring with the trace, and hundreds of megabytes
+        # would lie until the garbage collector comes by.
+        return tuple(TracedStep(step, self) for step in self._records.values())
 
     def __iter__(self):
         return iter(self._records)
 
     def __len__(self):
-        return len(self.steps)
+        return len(self._records)
 
     def step(self, symbol: str) -> Step:
         """The step that makes a symbol; InputError names the symbols there are."""

@@ -1,9 +1,11 @@
 """Traces: what each step holds, the arithmetic of a cell, saving and loading, hostile files."""
 
+import gc
 import itertools
 import json
 import math
 import struct
+import weakref
 from fractions import Fraction
 
 import pytest
@@ -107,6 +109,22 @@ def test_a_trace_is_a_mapping_by_symbol():
         t["nothing"]
     with pytest.raises(AttributeError):
         t.steps[0].step = None
+
+
+def test_a_trace_goes_when_it_is_let_go():
+    """Its memory is free at once, without the garbage collector."""
+    t = core.run(core.AttentionConfig(h=2, causal=True), device="cpu")
+    assert t.steps[-1].tensor is t["merged"]
+    assert t.steps == t.steps
+    assert not t.notices
+    t.gradient("merged", (0, 0))
+    gone = weakref.ref(t)
+    gc.disable()
+    try:
+        del t
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 # --- the arithmetic of a cell -----------------------------------------------------------
