@@ -185,7 +185,9 @@ class Trace(Mapping):
         step = self.step(symbol)
         if symbol in self.stored:
             return self.stored[symbol]
-        return step.op.compute(*(self[read] for read in step.reads))
+        base, chain = _chain(step, self._records, self.stored)
+        made = torch.empty_like(base, memory_format=torch.contiguous_format)
+        return _along([*chain, step], base, self.stored, made)
 
     def shape(self, symbol: str) -> tuple[int, ...]:
         """The sizes of a tensor, without making it."""
@@ -451,7 +453,7 @@ def run(steps: Sequence[Step], given: dict[str, torch.Tensor], sizes: dict[str, 
     for step in steps:
         op, inputs = step.op, [stored.get(read) for read in step.reads]
         if isinstance(op, ops.Pointwise):
-            op = op.against(functools.partial(_reach, step.reads[0], records, stored))
+            op = op.against(functools.partial(_reach, step, records, stored))
         if isinstance(op, ops.Given):
             stored[step.symbol] = _aligned(given[step.symbol].detach())
         elif _derived(step, stored, chained):
@@ -465,33 +467,41 @@ def run(steps: Sequence[Step], given: dict[str, torch.Tensor], sizes: dict[str, 
     return Trace(list(records.values()), stored, sizes, dtype)
 
 
-def _reach(symbol: str, records, stored) -> float:
-    """A bound on the magnitudes of a tensor that need not exist; ∞ where it may pass its range."""
-    chain = []
-    while symbol not in stored:
-        chain.append(records[symbol].op)
-        symbol = records[symbol].reads[0]
-    reach = ops.peak(stored[symbol])
-    for op in reversed(chain):
-        reach = op.reach(reach)
-    return math.inf if reach > torch.finfo(stored[symbol].dtype).max else reach
-
-
-def _by_slab(step: Step, records, stored):
-    """A row-wise op over a chain of pointwise ones, slab by slab in the place of the result."""
+def _chain(step: Step, records, stored) -> tuple[torch.Tensor, list[Step]]:
+    """What a step comes from: the next stored tensor, and the steps between that made no tensor."""
     chain, read = [], step.reads[0]
     while read not in stored:
         chain.insert(0, records[read])
         read = records[read].reads[0]
-    base = stored[read]
+    return stored[read], chain
+
+
+def _along(chain: Sequence[Step], base, stored, out, slab=None):
+    """Pointwise steps one after the other in the memory of `out`; of a slab, if one is given."""
+    x = base if slab is None else base[slab]
+    for step in chain:
+        others = [stored[read] for read in step.reads[1:]]
+        others = others if slab is None else [_under(slab, x, base.ndim) for x in others]
+        x = step.op.compute(x, *others, out=out)
+    return x
+
+
+def _reach(step: Step, records, stored) -> float:
+    """A bound on the magnitudes of a step's first input; ∞ where they may pass their range."""
+    base, chain = _chain(step, records, stored)
+    reach = ops.peak(base)
+    for link in chain:
+        reach = link.op.reach(reach)
+    return math.inf if reach > torch.finfo(base.dtype).max else reach
+
+
+def _by_slab(step: Step, records, stored):
+    """A row-wise op over a chain of pointwise ones, slab by slab in the place of the result."""
+    base, chain = _chain(step, records, stored)
     made, op = torch.empty_like(base, memory_format=torch.contiguous_format), step.op
 
     def first(slab, out):
-        x = base[slab]
-        for link in chain:
-            others = (_under(slab, stored[r], base.ndim) for r in link.reads[1:])
-            x = link.op.compute(x, *others, out=out)
-        return x
+        return _along(chain, base, stored, out, slab)
 
     for slab in _slabs(base.shape, SLAB):
         out = made[slab]
