@@ -5,6 +5,16 @@
 >>> t = core.attend(q, q, q, causal=True)
 >>> t["weights"].shape, [s.symbol for s in t.steps][-2:]
 (torch.Size([1, 2, 3, 3]), ['weights', 'output'])
+
+At the edges of what numbers can hold:
+- NaN in an input is let through; `notices` names the first step and element that has one.
+- ±∞ in an input is refused, but for −∞ in a float mask, which hides a pair.
+- A finite input never makes a NaN. A number too large for its type becomes ±∞ and is named in
+  `notices`; a sum that would then be NaN is taken again in float64 (`ops.Contract`), a float mask
+  of −∞ hides it (`ops.Bias`), a scale of 0 makes it 0 (`ops.Scale`), and keys that reach +∞ share
+  their row evenly (`ops.Softmax`).
+- A row of only −∞ gets the weights 0: a query that may see nothing is answered with nothing.
+- In float16 q and k are scaled before their product, unless the scale is above 1 or not above 0.
 """
 
 from __future__ import annotations

@@ -843,10 +843,13 @@ def load(saved: dict) -> Op:
     """
     saved = dict(saved)
     op = _KINDS[saved.pop("kind")](**saved)
-    plain = all(isinstance(getattr(op, f.name), _PLAIN[f.type]) for f in fields(op))
-    known = not isinstance(op, Softmax) or (
-        op.dtype in ("", *DTYPES) and op.guard in ("", "blind", "infinite")
-    )
+    values = [(f.type, getattr(op, f.name)) for f in fields(op)]
+    plain = all(isinstance(value, _PLAIN[kind]) for kind, value in values)
+    known = all(math.isfinite(value) for kind, value in values if kind != "str" and plain)
+    if isinstance(op, Softcap):
+        known = known and op.cap > 0
+    if isinstance(op, Softmax):
+        known = op.dtype in ("", *DTYPES) and op.guard in ("", "blind", "infinite")
     if not (plain and known):
         raise ValueError(f"not a known operation: {saved}")
     return op

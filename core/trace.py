@@ -355,6 +355,7 @@ def _restored(about: dict, kept: dict[str, torch.Tensor], path: str) -> Trace:
     stored, shapes, chained = {}, {}, _chained(steps)
     for step in steps:
         _check(step.symbol not in shapes)
+        _check(_same_names(step, steps))
         shapes[step.symbol] = _fitting(step, kept.get(step.symbol), shapes, sizes)
         if step.symbol in kept:
             stored[step.symbol] = kept[step.symbol]
@@ -383,6 +384,15 @@ def _laid_as_saved(tensor, stride):
     _check(all(type(step) is int and step >= 0 for step in stride))
     _check(extent < 1024 * (tensor.numel() + 1))  # a few bytes must not claim all memory
     return _relaid(tensor, stride)
+
+
+def _same_names(step: Step, steps: Sequence[Step]) -> bool:
+    """Whether a rearrangement finds each name of what it reads among its own."""
+    if not isinstance(step.op, ops.Rearrange):
+        return True
+    (read,) = (other.dims for other in steps if other.symbol in step.reads)
+    before, after = step.op.pattern(read, step.dims)
+    return {name for axis in before for name in axis} <= {name for axis in after for name in axis}
 
 
 def _fitting(step: Step, kept, before: dict, sizes: dict):
