@@ -42,7 +42,8 @@ def inline_scripts(html: str) -> str:
     return " ".join(f"'sha256-{digest}'" for digest in digests)
 
 
-SCRIPTS = inline_scripts((Path(st.__file__).parent / "static/index.html").read_text("utf-8"))
+PAGE = Path(st.__file__).parent / "static"  # Streamlit's own
+SCRIPTS = inline_scripts((PAGE / "index.html").read_text("utf-8"))
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -119,6 +120,39 @@ class Stylesheet:
         await self.app(scope | {"headers": plain}, receive, send_linked)
 
 
+class Kept:
+    """Answers for Streamlit's own files from memory: a first visit asks for some 110 of them.
+
+    Their names carry a hash of what is in them, so an answer never changes. Only whole answers
+    are kept, and only for addresses that name a file: 25 MB if somebody asked for all of them.
+    """
+
+    FILES = frozenset(f"/{path.relative_to(PAGE).as_posix()}" for path in PAGE.glob("static/*/*"))
+
+    def __init__(self, app):
+        self.app = app
+        self.answers = {}
+
+    async def __call__(self, scope, receive, send):
+        path = scope["path"] if scope["type"] == "http" else ""
+        plain = path in self.FILES and scope["method"] == "GET"
+        if not plain or {b"range", b"if-none-match"} & dict(scope["headers"]).keys():
+            return await self.app(scope, receive, send)
+        if path not in self.answers:
+            messages = []
+
+            async def keep(message):
+                messages.append(message)
+                await send(message)
+
+            await self.app(scope, receive, keep)
+            if messages[0]["status"] == 200:
+                self.answers[path] = messages
+            return
+        for message in self.answers[path]:
+            await send(message)
+
+
 class Assets(StaticFiles):
     """Files that a browser keeps but asks about each time (ETag): no stale script on an update."""
 
@@ -166,7 +200,7 @@ def apologise(error: Exception) -> bool:
 
 app = st.App(
     ROOT / "pages/shell.py",
-    middleware=[Middleware(SecurityHeaders), Middleware(Stylesheet)],
+    middleware=[Middleware(Kept), Middleware(SecurityHeaders), Middleware(Stylesheet)],
     routes=[
         Route("/health", health),
         Mount("/assets", Assets(directory=ROOT / "assets")),

@@ -19,10 +19,16 @@ def step_text(trace: Trace, step: TracedStep) -> None:
     st.subheader(f"{step.symbol} · {_shape(step.dims.split(), step.shape)}", anchor=False)
     if step.reads:
         st.latex(step.latex)
-    st.code(step.code, language="python", wrap_lines=True)
+    code_line(step.code)
     st.markdown(step_prose(trace, step))
     if step.shape and math.prod(step.shape[-2:]) > EXACT:
         st.info(prose("about/large"))
+
+
+def code_line(text: str) -> None:
+    """A line of code or arithmetic. st.code would bring a syntax highlighter of 1.5 MB, a third of
+    all the work that a browser has until this page is up."""
+    st.html(f'<pre class="code-line"><code>{escape(text)}</code></pre>')
 
 
 def step_prose(trace: Trace, step: TracedStep) -> str:
@@ -45,7 +51,7 @@ def cell_text(trace: Trace, cell: dict | None) -> None:
         return
     name = f"{found.symbol}{list(found.index)}"
     st.markdown(f"**{_('The engine says')}** `{name}`")
-    st.code(f"{name} = {found.text}", language=None, wrap_lines=True)
+    code_line(f"{name} = {found.text}")
     st.caption(_("exactly {value}").format(value=repr(found.value)))
 
 

@@ -1,9 +1,11 @@
 """The frame around the pages, in a real browser on a real server."""
 
 import re
+from pathlib import Path
 from urllib.request import Request, urlopen
 
 import pytest
+import streamlit
 from playwright.sync_api import expect
 
 HEADERS = {
@@ -52,6 +54,24 @@ def test_the_document_comes_with_its_style(server, path):
         assert len(body) == int(answer.headers["content-length"])
     assert body.count(b'href="./assets/frame/frame.css"') == 1
     assert body.rstrip().endswith(b"</html>")
+
+
+def test_streamlits_files_come_whole_from_memory_too(server):
+    """The second answer is kept from the first; a part, or one that is there already, is not."""
+    with urlopen(server) as answer:
+        name = re.search(r"static/js/index\.[\w-]+\.js", answer.read().decode()).group()
+    url = f"{server}/{name}"
+    file = Path(streamlit.__file__).parent / "static" / name
+    for _visit in range(3):
+        with urlopen(url) as answer:
+            assert answer.read() == file.read_bytes()
+            assert "immutable" in answer.headers["cache-control"]
+            assert answer.headers["x-content-type-options"] == "nosniff"
+            tag = answer.headers["etag"]
+    with urlopen(Request(url, headers={"Range": "bytes=0-9"})) as answer:
+        assert answer.read() == file.read_bytes()[:10]
+    with pytest.raises(OSError, match="304"):
+        urlopen(Request(url, headers={"If-None-Match": tag}))
 
 
 def test_the_health_check_answers(server):
