@@ -131,6 +131,16 @@ SENTENCES = {
     "model-run": "{name} cannot read this text ({reason}): try another text or another model.",
     "mask-looks-boolean": "the float mask holds only 0 and 1 and is added as it is: "
     "if 1 was meant as 'may attend', convert it with mask.bool().",
+    "rank-map": "q and k have {q} and {k} dimensions: give both 2 (S, d) and (T, d), "
+    "or both 3 (h, S, d) and (g, T, d).",
+    "view-large": "{rows} × {cols} weights are more than the {most} that are shown at once: "
+    "choose a smaller window, or pool it with region.",
+    "outside-map": "head, rows and columns {index} lie outside the map of {h} heads, "
+    "{S} queries and {T} keys.",
+    "map-start": "the map to resume is of other tensors or options: "
+    "give those it was begun with.",
+    "overflow-map": "q·k passes the range of {dtype} at {index}: computed in {dtype} this score "
+    "would be infinite; here it is exact.",
 }
 
 

@@ -1,0 +1,178 @@
+"""From a swept block of queries to tiles and row facts.
+
+>>> import torch
+>>> from core.longmap.problem import problem
+>>> from core.longmap.sweep import Scratch
+>>> p, rows = problem(torch.eye(2), torch.eye(2), scale=0.0), Rows(1, 2)
+>>> row_facts(p, 0, torch.arange(2), rows, Scratch(torch.device("cpu"))).largest
+tensor([[-1., -1.],
+        [-1., -1.]])
+>>> rows.lse.exp()
+tensor([[2., 2.]], dtype=torch.float64)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+
+from core.longmap.problem import Problem, Tiles
+from core.longmap.sweep import Scratch, Swept, hide, pieces, sweep
+
+LN2 = math.log(2)
+# Rows and keys whose scores stand in memory at once: they fit a core's cache, or fill a GPU.
+BLOCK = {"cpu": (256, 512), "cuda": (4096, 4096)}
+
+
+def block_size(device: torch.device) -> tuple[int, int]:
+    """How many queries, and how many keys, are taken at once on a device."""
+    return BLOCK.get(device.type, BLOCK["cuda"])
+
+
+class Rows:
+    """What is kept of each query, (h, S): NaN, or −1, where it is not known yet."""
+
+    def __init__(self, h: int, S: int):
+        self.lse = torch.full((h, S), math.nan, dtype=torch.float64)
+        self.entropy = torch.full((h, S), math.nan, dtype=torch.float64)
+        self.largest = torch.full((h, S), math.nan)
+        self.winner = torch.full((h, S), -1)  # the tile of the largest weight
+        self.where = torch.full((h, S), -1)
+
+
+def row_facts(problem: Problem, head: int, at, rows: Rows, scratch: Scratch, mass=False) -> Swept:
+    """Sweep the queries `at` (n) of a head and note their facts.
+
+    In what is returned, `largest` has become the logarithm (base 2) of the largest weight in each
+    tile, and `mass`, if asked for, the sum of the weights there.
+    """
+    device = scratch.device
+    keys = problem.keys(head, device)
+    q = problem.q[head, at.to(problem.q.device)].to(device)
+    low, high = (x.to(device) for x in problem.seen(at))
+    width = block_size(device)[1]
+    found = sweep(keys, q, low, high, problem.columns, scratch, width=width, mass=mass)
+    log = found.total.log2()
+    blind = low >= high
+    top = found.largest.max(-1)
+    weight = torch.where(blind, 0.0, (top.values.double() - log).exp2())
+    entropy = torch.where(blind, 0.0, (log - found.moment / found.total) * LN2)
+    shift = 0.0 if found.shift is None else found.shift
+    rows.lse[head, at] = torch.where(blind, -math.inf, (log + shift) * LN2 + keys.shift(q)).cpu()
+    rows.entropy[head, at] = entropy.clamp_min(0).cpu()
+    rows.largest[head, at] = weight.float().cpu()
+    rows.winner[head, at] = torch.where(blind, -1, top.indices).cpu()
+    _shares(found, log)
+    return found
+
+
+def _shares(found: Swept, log: torch.Tensor) -> None:
+    """From powers to weights, in place, given the logarithm of each row's sum."""
+    log = torch.where(log == -math.inf, 0.0, log)
+    rough = log.to(found.largest.dtype)
+    found.largest -= rough[:, None]
+    if found.largest.dtype != log.dtype:  # what rounding the logarithm left over
+        found.largest -= (log - rough).to(rough.dtype)[:, None]
+    if found.mass is not None:
+        found.mass *= (-log).exp2().to(found.mass.dtype)[:, None]
+
+
+def pool_rows(found: Swept, pool: str, size: int) -> torch.Tensor:
+    """Tiles from weights: pool each `size` rows of (n, C), the last block maybe fewer.
+
+    >>> s = Swept(torch.tensor([[0.0], [-1.0], [-2.0]]), None, None, None, None)
+    >>> pool_rows(s, "max", 2)
+    tensor([[1.0000],
+            [0.2500]])
+    """
+    given = found.largest if pool == "max" else found.mass
+    whole = len(given) // size * size
+    parts = [given[:whole].view(-1, size, given.shape[1])] if whole else []
+    parts += [given[whole:][None]] if whole < len(given) else []
+    if pool == "max":
+        return torch.cat([part.amax(1) for part in parts]).exp2_().float()
+    return torch.cat([part.sum(1, dtype=torch.float64) for part in parts]).float()
+
+
+def areas(down: Tiles, across: Tiles) -> torch.Tensor:
+    """How many cells each tile holds, float32 (R, C)."""
+    return (down.edges().diff()[:, None] * across.edges().diff()).float()
+
+
+@dataclass(frozen=True)
+class Block:
+    """A rectangle of a map, pooled from log-sum-exps that are known."""
+
+    problem: Problem
+    head: int
+    down: Tiles
+    across: Tiles
+    pool: str
+    rows: Rows
+
+    def jobs(self) -> list[tuple[int, int]]:
+        """Runs of whole row tiles, of about as many rows as are taken at once."""
+        return jobs(self.down, self.problem.q.device)
+
+    def pooled(self, first: int, last: int, scratch) -> torch.Tensor:
+        """The tiles of rows `first` to `last` (excluded)."""
+        start = self.down.start + first * self.down.size
+        stop = min(self.down.start + last * self.down.size, self.down.stop)
+        made = None
+        for at in torch.arange(start, stop).split(block_rows(self.down, scratch.device)):
+            part = pool_rows(self._weights(at, scratch), self.pool, self.down.size).cpu()
+            made = join(made, part, self.pool)
+        return made / areas(self.down, self.across)[first:last] if self.pool == "mean" else made
+
+    def _weights(self, at, scratch) -> Swept:
+        p, device = self.problem, scratch.device
+        keys = p.keys(self.head, device)
+        q = p.q[self.head, at.to(p.q.device)].to(device)
+        low, high = (x.to(device) for x in p.seen(at))
+        mass, width = self.pool != "max", block_size(device)[1]
+        found = sweep(keys, q, low, high, self.across, scratch, width=width, mass=mass, total=False)
+        lse = self.rows.lse[self.head, at].to(device)
+        log = (lse - keys.shift(q)) / LN2 - (0.0 if found.shift is None else found.shift)
+        _shares(found, log)
+        return found
+
+
+def jobs(down: Tiles, device: torch.device) -> list[tuple[int, int]]:
+    """Runs (first, last) of row tiles that are done together."""
+    step = max(1, block_size(device)[0] // down.size)
+    return [(first, min(first + step, down.count)) for first in range(0, down.count, step)]
+
+
+def block_rows(down: Tiles, device: torch.device) -> int:
+    """How many rows of a run are taken at once: whole tiles, or an even part of one."""
+    most = block_size(device)[0]
+    if down.size <= most:
+        return most // down.size * down.size
+    return -(-down.size // -(-down.size // most))
+
+
+def join(made, part, pool: str) -> torch.Tensor:
+    """Tiles found by two parts of the same rows."""
+    if made is None:
+        return part
+    return torch.maximum(made, part) if pool == "max" else made + part
+
+
+def overflow(problem: Problem, head: int, first: int, last: int, scratch) -> tuple | None:
+    """The first q·k of queries `first` to `last` that passes the range of their type, or None."""
+    most = torch.finfo(problem.q.dtype).max
+    q = problem.q[head, first:last].to(scratch.device)
+    k = problem.keys(head, scratch.device).k
+    if float(q.double().norm(dim=-1).nan_to_num(0.0).max()) * problem.longest(head) <= most:
+        return None
+    kind = torch.float32 if problem.q.dtype == torch.float16 else torch.float64
+    low, high = (x.to(scratch.device) for x in problem.seen(torch.arange(first, last)))
+    found = []
+    for piece in pieces(problem.columns, low, high, block_size(scratch.device)[1]):
+        raw = (q.to(kind) @ k[piece.start : piece.stop].to(kind).T).abs_()
+        raw = hide(raw, low, high, piece.start) if piece.masked else raw
+        hit = (raw > most).nonzero()
+        found += [(head, first + i, piece.start + j) for i, j in hit[:1].tolist()]
+    return min(found, default=None)

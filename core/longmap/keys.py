@@ -1,0 +1,72 @@
+"""Keys made ready: scaled so that a product with a query is a base-2 logarithm, and centred.
+
+Softmax does not see a number added to a whole row of scores, so the mean key may be taken from all
+keys: what is left is shorter, its products are rounded less, and 2 to their power stays in range.
+
+>>> import torch
+>>> keys = Keys(torch.tensor([[1.0], [3.0]]), scale=1.0)
+>>> keys.wide.tolist(), keys.mean.tolist()
+([[-1.4426950408889634], [1.4426950408889634]], [2.0])
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import torch
+
+LOG2E = math.log2(math.e)
+# float32 products whose magnitude may pass this are taken in float64: their rounding, relative to
+# which the weights are off, would pass 1e-5.
+NARROW = 48.0
+# Above this, 2 to the power of a score needs the row's maximum taken off, also in float64.
+WIDE = 900.0
+
+
+class Keys:
+    """Keys (T, d) of one head for one scale. `narrow` float32 and `wide` float64, (T, d)."""
+
+    def __init__(self, k: torch.Tensor, scale: float, softcap: float | None = None):
+        self.k, self.scale = k, scale
+        # tanh does not commute with adding a number to a row, and takes its argument unscaled.
+        self.cap = None if softcap is None else softcap * LOG2E
+        self.factor = scale * LOG2E if softcap is None else scale / softcap
+        self.mean = torch.zeros_like(k[0], dtype=torch.float64)
+        if softcap is None:
+            self.mean = k.nanmean(0, dtype=torch.float64).nan_to_num()
+
+    @cached_property
+    def wide(self) -> torch.Tensor:
+        return (self.k.double() - self.mean) * self.factor
+
+    @cached_property
+    def narrow(self) -> torch.Tensor:
+        made = torch.empty(self.k.shape, dtype=torch.float32, device=self.k.device)
+        for start in range(0, len(made), 8192):  # no second copy in float64
+            part = self.k[start : start + 8192].double()
+            made[start : start + 8192] = (part - self.mean) * self.factor
+        return made
+
+    @cached_property
+    def longest(self) -> float:
+        """The length of the longest key of `narrow`; NaN is left out."""
+        return float(self.narrow.norm(dim=-1).nan_to_num(0.0, posinf=math.inf).max())
+
+    @cached_property
+    def given_longest(self) -> float:
+        """The same of the keys as they were given."""
+        parts = (part.double().norm(dim=-1) for part in self.k.split(8192))
+        return max(float(part.nan_to_num(0.0, posinf=math.inf).max()) for part in parts)
+
+    def bound(self, q: torch.Tensor) -> float:
+        """No score of these queries, uncapped, is further from 0, in powers of 2 (Cauchy–Schwarz).
+
+        A cap comes too late to shorten the rounding: long vectors may have a product near 0.
+        """
+        longest = float(q.double().norm(dim=-1).nan_to_num(0.0).max()) * self.longest
+        return longest * (self.cap or 1.0)
+
+    def shift(self, q: torch.Tensor) -> torch.Tensor:
+        """What the mean key adds to each row of scores, in nats, float64."""
+        return q.double() @ self.mean * self.scale
