@@ -78,6 +78,17 @@ class Call:
             mask = mask.expand(self.q.shape[2], -1)
         return given | {"mask": mask}
 
+    def visible(self, sample: int = 0) -> torch.Tensor:
+        """What the queries of a sample may see, (1 or h, S, T), True = may attend."""
+        S, T = self.q.shape[2], self.k.shape[2]
+        seen = torch.ones(1, S, T, dtype=torch.bool, device=self.q.device)
+        if self.causal:
+            seen = seen & causal_mask(S, T, device=self.q.device)
+        for mask in (self.seen, None if self.bias is None else self.bias > -1e30):
+            if mask is not None:
+                seen = seen & mask[min(sample, len(mask) - 1)]
+        return seen
+
     def trace(self) -> Trace:
         """All heads and samples of this call, from Q, K, V to the output."""
         return attend(self.q, self.k, self.v, **self.limits())

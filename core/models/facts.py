@@ -53,10 +53,12 @@ class Facts:
 
 def measure(weights, seen=None, *, special=(), cross: bool = False) -> list[Facts]:
     """Facts of each head of weights (h, S, T). `seen`: True = may attend, broadcast to them;
-    without it, a weight above 0. `special`: positions of special keys."""
+    without it, all. `special`: positions of special keys."""
     weights = weights.float()
     h, S, T = weights.shape
-    allowed = (weights > 0) if seen is None else seen.expand(h, S, T)
+    # Not the weights above 0: a sharp softmax underflows to 0 on keys that it may well see.
+    allowed = weights.new_ones(1, dtype=torch.bool) if seen is None else seen
+    allowed = allowed.expand(h, S, T)
     room = allowed.sum(-1)  # (h, S)
     free = room > 1
     entropy = torch.special.entr(weights).sum(-1)

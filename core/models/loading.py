@@ -85,7 +85,7 @@ def load(source: str, *, local: bool = True) -> Model:
         return _kept(source, known[source], MINILM_SHA256 if known[source] == minilm() else "")
     require(local, "model-place", name=source)
     folder = Path(source).expanduser()
-    if folder.is_dir():
+    if source and folder.is_dir():
         return _kept(folder.name or source, folder.resolve())
     named = source.count("/") < 2 and not source.startswith((".", "/", "~", "\\")) and source
     require(named and hub_allowed(), "model-hub" if named and source.count("/") == 1

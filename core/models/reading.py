@@ -147,7 +147,8 @@ def _measured(model, text, tokens, targets, calls, embedded, hidden) -> Reading:
         bare.append(replace(call, own=None))
         weights = weights[0]
         special = places["target" if call.kind == "decoder" else "source"]
-        found.append(measures.measure(weights, special=special, cross=call.kind == "cross"))
+        crossed = call.kind == "cross"
+        found.append(measures.measure(weights, call.visible(), special=special, cross=crossed))
         size = [min(n, THUMB) for n in weights.shape[1:]]
         thumbs.append(F.adaptive_max_pool2d(weights.float(), size).numpy())
         rows = torch.linspace(0, weights.shape[1] - 1, min(weights.shape[1], measures.ROWS))
@@ -198,10 +199,13 @@ def _tokens(model: Model, text: str, cut: bool, *, side: str = "text"):
 def _targets(model: Model, entered, target: str, cut: bool):
     """What the decoder is given: a start token, then the target, typed or written by the model."""
     network, tokenizer = model.network, model.tokenizer
-    start = network.generation_config.decoder_start_token_id
-    start = network.config.decoder_start_token_id if start is None else start
-    start = tokenizer.bos_token_id if start is None else start
-    start = tokenizer.pad_token_id or 0 if start is None else start
+    told = (
+        getattr(network.generation_config, "decoder_start_token_id", None),
+        getattr(network.config, "decoder_start_token_id", None),
+        tokenizer.bos_token_id,
+        tokenizer.pad_token_id,
+    )
+    start = next((number for number in told if number is not None), 0)
     if target.strip():
         tokens, ids = _tokens(model, target, cut, side="text_target")
         first = written.read(tokenizer, "", [start])
@@ -211,7 +215,11 @@ def _targets(model: Model, entered, target: str, cut: bool):
         given = [start, *(token.id for token in kept)]
         return (replace(first[0], special=True), *kept), torch.tensor([given])
     written_ids = network.generate(
-        **entered, max_new_tokens=min(ANSWER, model.limit - 1), do_sample=False, num_beams=1
+        **entered,
+        decoder_start_token_id=start,
+        max_new_tokens=min(ANSWER, model.limit - 1),
+        do_sample=False,
+        num_beams=1,
     )[0].tolist()
     ids = written_ids[:-1] if len(written_ids) > 1 else written_ids
     tokens = written.read(tokenizer, "", ids)
