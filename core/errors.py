@@ -129,6 +129,10 @@ SENTENCES = {
     "model-text": "There is nothing to read: write at least one word.",
     "model-word": "“{word}” does not stand in “{text}”: choose a word that both sentences have.",
     "model-run": "{name} cannot read this text ({reason}): try another text or another model.",
+    "translator-empty": "There is nothing to translate: write at least one word.",
+    "translator-long": "The sentence has {got} words: shorten it to at most {most}.",
+    "translator-unknown": "“{got}” is not among the {known} words that this translator knows; "
+    "nearest: {near}.",
     "mask-looks-boolean": "the float mask holds only 0 and 1 and is added as it is: "
     "if 1 was meant as 'may attend', convert it with mask.bool().",
     "rank-map": "q and k have {q} and {k} dimensions: give both 2 (S, d) and (T, d), "
