@@ -1,0 +1,257 @@
+"""The map and what stands around it: progress, the reader's place, the facts of row and cell."""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+import streamlit as st
+
+from parts import map_picture
+from parts.map_component import mount, pack, words
+from parts.map_jobs import Job
+from parts.state import escaped, sentence, write_url
+from parts.text import _
+
+KEY = "map_component"
+PIXELS = (640, 640)  # until the browser says how large its map is
+PATIENCE = 0.35  # seconds that a first look waits for the exact map
+POLL = 1.0  # seconds between two looks at a map in the making
+NEAR = 12  # cells across after a descent
+STRONGEST = 10
+NEAR_TOKENS = 80  # rows and columns up to which tokens are sent
+
+
+@dataclass
+class Look:
+    """Where the reader is; kept in the session, so that a page switch loses nothing."""
+
+    shape: tuple
+    view: tuple[int, int, int, int]
+    cell: tuple[int, int] | None = None
+    pixels: tuple[int, int] = PIXELS
+    n: int = 0  # the browser's last question
+    epoch: int = 1  # raised when the server wants the browser elsewhere
+    heard: dict | None = field(default=None, repr=False)
+
+
+def stage(job: Job, display) -> None:
+    """The map of a job. While it is in the making it is looked at again every second."""
+    job.look(PATIENCE)
+    if job.state == "failed":
+        said = sentence(job.problem) if job.problem else _("This map could not be computed.")
+        st.error(escaped(said), icon=":material/error:")
+        return
+    running = job.state in ("running", "waiting")
+    st.fragment(_stage, run_every=POLL if running else None)(job, display, running)
+
+
+def _stage(job: Job, display, running: bool) -> None:
+    job.look()
+    if running and job.state not in ("running", "waiting"):
+        st.rerun()  # nothing to wait for any more
+    _progress(job)
+    look = _looked(job, display.head)
+    _component(job, look, display)
+    _notices(job)
+    write_url(("at", "cell"), _place(look))
+
+
+def go_to(cell: tuple[int, int]) -> None:
+    """Bring the reader down to a cell on the next run."""
+    look: Look = st.session_state["map_look"]
+    _centre(look, cell)
+    look.cell = cell
+
+
+def _progress(job: Job) -> None:
+    if job.state == "done":
+        return
+    found = job.map
+    with st.container(horizontal=True, vertical_alignment="center", key="map_progress"):
+        share = f"{100 * found.done:.0f} %"
+        if job.state == "stopped":
+            st.caption(_("Stopped: {share} of the rows are exact.").format(share=share))
+            st.button(_("Continue"), key="map_resume", on_click=job.resume)
+            return
+        said = {
+            "waiting": _("Waiting for another long map; the coarse picture is here already."),
+        }.get(job.state) or _left(found.seconds_left, share)
+        st.progress(found.done, said)
+        st.button(
+            _("Stop the run"), icon=":material/stop_circle:", key="map_stop", on_click=job.stop
+        )
+
+
+def _left(seconds: float | None, share: str) -> str:
+    if seconds is None:
+        return _("{share} of the rows are exact").format(share=share)
+    return _("{share} of the rows are exact, about {seconds} s left").format(
+        share=share, seconds=max(1, round(seconds))
+    )
+
+
+# --- where the reader is --------------------------------------------------------------------------
+
+
+def _looked(job: Job, head: int) -> Look:
+    """The reader's place, after what the browser has reported since."""
+    S, T = job.source.shape
+    look = st.session_state.get("map_look")
+    if look is None:
+        look = st.session_state["map_look"] = _from_url(S, T)
+    elif look.shape != (S, T):
+        look.shape, look.view, look.cell = (S, T), (0, 0, S, T), None
+        look.epoch += 1
+    component = st.session_state.get(KEY)
+    heard = component.get("look") if component else None
+    if heard and heard != look.heard and heard.get("map") == _name(S, T):
+        look.heard = heard
+        _hear(look, job, heard, head)
+    return look
+
+
+def _name(S: int, T: int) -> str:
+    return f"{S}×{T}"
+
+
+def _hear(look: Look, job: Job, heard: dict, head: int) -> None:
+    """Take what the browser reports, as far as it fits the map."""
+    S, T = look.shape
+    look.n = int(heard["n"])
+    look.view = _inside(heard["view"], S, T) or look.view
+    look.pixels = tuple(min(map_picture.MOST, max(16, int(n))) for n in heard["pixels"])
+    if "cell" in heard:
+        cell = heard["cell"] and _inside([*heard["cell"], 1, 1], S, T)
+        look.cell = cell[:2] if cell else None
+    tile = heard.get("tile") and _inside(heard["tile"], S, T)
+    if tile and tile[2] * tile[3] <= 1 << 26:
+        with job.store.attending():
+            look.cell = map_picture.strongest_in(job.map, tile, head)
+        if heard.get("near"):
+            _centre(look, look.cell, max(1, int(heard["near"])))
+
+
+def _centre(look: Look, cell: tuple[int, int], near: int = NEAR) -> None:
+    S, T = look.shape
+    rows, cols = min(near, S), min(near, T)
+    i = min(S - rows, max(0, cell[0] - rows // 2))
+    j = min(T - cols, max(0, cell[1] - cols // 2))
+    look.view = (i, j, rows, cols)
+    look.epoch += 1
+
+
+def _inside(rect, S: int, T: int) -> tuple[int, int, int, int] | None:
+    """The rectangle, cut to the map; None if nothing of it is left."""
+    i, j, rows, cols = (int(n) for n in rect)
+    i0, j0 = max(0, i), max(0, j)
+    rows, cols = min(S, i + rows) - i0, min(T, j + cols) - j0
+    return (i0, j0, rows, cols) if rows > 0 and cols > 0 else None
+
+
+def _from_url(S: int, T: int) -> Look:
+    """The place that a link names; what cannot be read is left out."""
+
+    def numbers(name, count):
+        parts = st.query_params.get(name, "").split(",")
+        good = len(parts) == count and all(part.isdecimal() and len(part) < 12 for part in parts)
+        return [int(part) for part in parts] if good else None
+
+    rect, cell = numbers("at", 4), numbers("cell", 2)
+    view = (rect and _inside(rect, S, T)) or (0, 0, S, T)
+    chosen = cell and _inside([*cell, 1, 1], S, T)
+    return Look((S, T), view, chosen[:2] if chosen else None)
+
+
+def _place(look: Look) -> dict[str, str]:
+    said = {} if look.view == (0, 0, *look.shape) else {"at": ",".join(map(str, look.view))}
+    return said | ({"cell": ",".join(map(str, look.cell))} if look.cell else {})
+
+
+# --- what is sent ---------------------------------------------------------------------------------
+
+
+def _component(job: Job, look: Look, display) -> None:
+    found, source = job.map, job.source
+    S, T = look.shape
+    picture = job.picture(look.view, look.pixels, display.head)
+    small = map_picture.overview(found, display.head)
+    scales = tuple(map_picture.scale(display.scale, each, T) for each in (picture, small))
+    about = {
+        "n": look.n,
+        "S": S,
+        "T": T,
+        "map": _name(S, T),
+        "pool": job.spec.pool,
+        "epoch": look.epoch,
+        "view": look.view,
+        "pixels": look.pixels,
+        "cell": _cell(job, look.cell, display.head),
+        "row": _row(job, look.cell, display.head),
+        "tokens": _tokens(source, look.view),
+        "text": words(),
+    }
+    mount(pack(about, picture, small, scales), KEY)
+
+
+def _cell(job: Job, at, head: int) -> dict | None:
+    """The arithmetic of the chosen cell."""
+    if at is None:
+        return None
+    found, source = job.map.cell(*at, head=head), job.source
+    q = source.q if source.q.dim() == 2 else source.q[head]
+    k = source.k if source.k.dim() == 2 else source.k[head * source.k.shape[0] // source.heads]
+    problem = job.map.problem
+    return {
+        "i": at[0],
+        "j": at[1],
+        "q": q[at[0]].tolist(),
+        "k": k[at[1]].tolist(),
+        "products": found.products.tolist(),
+        "raw": found.raw,
+        "scale": problem.scale,
+        "scaled": found.scaled,
+        "softcap": problem.softcap,
+        "capped": found.capped,
+        "visible": found.visible,
+        "lse": found.lse if math.isfinite(found.lse) else None,
+        "weight": found.weight,
+        "names": [source.tokens(n) for n in at] if source.tokens else None,
+    }
+
+
+def _row(job: Job, at, head: int) -> dict | None:
+    """The strongest keys of the chosen cell's query, and how spread its weights are."""
+    if at is None:
+        return None
+    keys, weights = job.map.strongest(at[0], STRONGEST, head=head)
+    weights = weights.cpu().numpy().astype(np.float64)
+    entropy = job.map.entropy
+    nats = float((entropy if entropy.dim() == 1 else entropy[head])[at[0]])
+    tokens = job.source.tokens
+    return {
+        "i": at[0],
+        "name": tokens(at[0]) if tokens else None,
+        "entropy": nats,
+        "effective": math.exp(nats),
+        "total": float(weights.sum()),
+        "keys": [
+            {"j": int(j), "weight": float(w), "name": tokens(int(j)) if tokens else None}
+            for j, w in zip(keys, weights, strict=True)
+        ],
+    }
+
+
+def _tokens(source, view) -> dict | None:
+    """The words along both edges, where they are near enough to be read."""
+    i, j, rows, cols = view
+    if source.tokens is None or max(rows, cols) > NEAR_TOKENS:
+        return None
+    said = [[source.tokens(n) for n in range(a, a + m)] for a, m in ((i, rows), (j, cols))]
+    return {"from": [i, j], "rows": said[0], "cols": said[1]}
+
+
+def _notices(job: Job) -> None:
+    """What the engine has to say: NaN, overflow, queries that see nothing."""
+    if job.state == "done":
+        for notice in job.map.notices:
+            st.warning(escaped(sentence(notice)), icon=":material/info:")
