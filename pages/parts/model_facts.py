@@ -111,5 +111,6 @@ def findings(reading: models.Reading) -> None:
     """Symptoms, the heads they rest on, and what to look at."""
     for finding in diagnose(reading):
         named = ", ".join(name_of(reading, at) for at in finding.heads[:NAMED])
-        named += " …" if len(finding.heads) > NAMED else ""
+        if len(finding.heads) > NAMED:
+            named += _(", and {count} more").format(count=len(finding.heads) - NAMED)
         st.markdown(prose(f"model/{finding.id}", heads=named, **finding.numbers))

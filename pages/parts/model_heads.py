@@ -23,8 +23,7 @@ KINDS = {
     "decoder": N_("decoder: the answer looks at itself"),
     "cross": N_("cross: the answer looks at the text"),
 }
-STARTS = {"inputs": N_("from X and W"), "qkv": N_("from Q, K and V")}
-WIDE = 36  # queries or keys up to which a layer's heads stand four in a row
+STARTS = {"qkv": N_("from Q, K and V"), "inputs": N_("from X and W")}
 
 
 def tokens(reading: models.Reading) -> None:
@@ -177,7 +176,7 @@ def one_head(reading: models.Reading, current: tuple[int, int]) -> None:
     watched = reading.calls[call]
     start = "qkv"
     if _traced(reading, call, head, "inputs") is not None:
-        start = choice(_("Begin"), STARTS, "model_from", default="inputs")
+        start = choice(_("Begin"), STARTS, "model_from", default="qkv")
         if start == "inputs":
             H = watched.inputs.asked.shape[-1]
             st.markdown(

@@ -40,7 +40,7 @@ def compared(first: models.Reading, second: models.Reading) -> None:
     left, right = st.columns([4, 5], gap="large")
     with left:
         rows = [
-            (name, f"{apart.cosine:.3f}", f"{apart.distance:.2f}")
+            (name, _number(apart.cosine), f"{apart.distance:.2f}")
             for name, apart in zip(names, found.layers, strict=True)
         ]
         table(_("The vector of this word, layer by layer"), ("", _("cosine"), _("distance")), rows)
@@ -62,5 +62,14 @@ def _heads(first, found) -> None:
     """The heads that gave the word the most different vectors."""
     apart = sorted(found.heads.items(), key=lambda item: item[1])
     chosen = apart[:FEW]
-    rows = [(name_of(first, at), f"{cosine:.3f}") for at, cosine in chosen]
+    rows = [(name_of(first, at), _number(cosine)) for at, cosine in chosen]
     table(_("Heads that differ most here (layer.head)"), ("", _("cosine of what they give")), rows)
+
+
+def _number(x: float) -> str:
+    """Three decimals, with a true minus.
+
+    >>> _number(-0.5)
+    '−0.500'
+    """
+    return f"{x:.3f}".replace("-", "−")
