@@ -19,6 +19,7 @@ stage(job, display)
 if job.source.landmark:
     st.button(
         _("Go to the cell to look at first"),
+        key="map_landmark",
         icon=":material/pin_drop:",
         on_click=go_to,
         args=(job.source.landmark,),

@@ -25,6 +25,7 @@ export function watch(node, act) {
   node.addEventListener(
     "wheel",
     (event) => {
+      if (event.deltaY > 0 && act.full() && !event.ctrlKey) return; // on down the page
       event.preventDefault();
       const lines = event.deltaMode === 1 ? 18 : event.deltaMode === 2 ? 400 : 1;
       // A pinch on a trackpad comes as a wheel with Ctrl, in small steps.

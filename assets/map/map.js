@@ -108,6 +108,7 @@ class LongMap {
     watch(this.stage, {
       box: () => this.box,
       zoom: (factor, x, y) => this.zoom(factor, x, y),
+      full: () => this.view.isWhole,
       pan: (x, y) => this.pan(y * this.view.rows, x * this.view.cols),
       hover: (x, y) => this.hover(x, y),
       click: (x, y) => this.choose(x, y),
@@ -233,7 +234,7 @@ class LongMap {
   layout() {
     const width = (this.width = this.stage.clientWidth || 640);
     const [x, y] = [width < 420 ? 50 : 62, 26];
-    const side = Math.max(120, Math.min(width - x - 1, 680));
+    const side = Math.max(120, Math.min(width - x - 1, 680, Math.max(320, window.innerHeight - 140)));
     this.box = { x, y, width: side, height: side };
     this.stage.style.height = `${side + y + 1}px`;
     const fits = this.pixels.every((n, axis) => Math.abs(n - this.data.pixels[axis]) < 2);
@@ -276,6 +277,8 @@ class LongMap {
     context.strokeStyle = palette.muted;
     context.lineWidth = 1;
     context.strokeRect(box.x - 0.5, box.y - 0.5, box.width + 1, box.height + 1);
+    // One finger scrolls the page while there is nothing to drag.
+    this.stage.style.touchAction = view.isWhole ? "pan-y" : "none";
     const font = `11px ${getComputedStyle(this.root).fontFamily}`;
     rulers({ context, box, view, ink: palette.muted, font, tokens: data.tokens });
     const cell = data.cell ? [data.cell.i, data.cell.j] : null;
@@ -335,7 +338,10 @@ class LongMap {
         const value = data.values[r * cols + c];
         context.fillStyle = level ? palette.scales.unit[level - 1].ink : palette.muted;
         const [x, y, w, h] = this.place([top + r, left + c, 1, 1]);
-        context.fillText(write(value, wide < 56 ? 2 : 3), x + w / 2, y + h / 2);
+        // As many digits as there is room for.
+        const said = [4, 3, 2, 1].map((digits) => write(value, digits));
+        const fits = said.find((text) => context.measureText(text).width < w - 4);
+        if (fits) context.fillText(fits, x + w / 2, y + h / 2);
       }
     }
   }

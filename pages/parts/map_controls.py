@@ -49,22 +49,31 @@ def source_name() -> str:
 
 
 def job(name: str) -> tuple[Job | None, Display | None]:
-    """The remaining controls; the job for what they ask, or None until there is an upload."""
-    if name == "own":
-        return _own()
-    left, right = st.columns([3, 1], gap="large", vertical_alignment="bottom")
-    S = steps(_("S, sequence length"), LENGTHS, "map_S", default=4096, place=left)
-    seed = right.number_input(
-        _("Seed"), 0, 2**31 - 1, 0, 1, key="map_seed", bind="query-params", width=200
-    )
-    *asked, scale = _asked(name, longmap_sources.options(name).get("causal", False))
-    spec = Spec(name, S, seed, *asked)
-    made = STORE.job(spec, lambda: longmap_sources.make(name, S, seed=seed))
-    return made, Display(scale, _head(made.source.heads))
+    """The remaining controls, in the sidebar; the job for what they ask.
+
+    (None, None) while there is no upload that can be read.
+    """
+    source, digest = _own() if name == "own" else (None, "")
+    with st.sidebar:
+        if name != "own":
+            S = steps(_("S, sequence length"), LENGTHS, "map_S", default=4096)
+            seed = st.number_input(
+                _("Seed"), 0, 2**31 - 1, 0, 1, key="map_seed", bind="query-params"
+            )
+        pool, causal, window, scale = _asked(name)
+        if name == "own" and source is None:
+            return None, None
+        if name == "own":
+            spec = Spec(name, source.shape[0], 0, pool, causal, window, digest)
+            made = STORE.job(spec, lambda: source)
+        else:
+            spec = Spec(name, S, seed, pool, causal, window)
+            made = STORE.job(spec, lambda: longmap_sources.make(name, S, seed=seed))
+        return made, Display(scale, _head(made.source.heads))
 
 
-def _own() -> tuple[Job | None, Display | None]:
-    """A place to drop files; what does not fit gets one sentence."""
+def _own() -> tuple[Source | None, str]:
+    """A place to drop files, and what they hold; what does not fit gets one sentence."""
     files = st.file_uploader(
         _("One .npz or .safetensors with q and k, or q.npy and k.npy"),
         type=[kind[1:] for kind in longmap_upload.KINDS],
@@ -72,18 +81,15 @@ def _own() -> tuple[Job | None, Display | None]:
         max_upload_size=longmap_upload.MOST_BYTES >> 20,
         key="map_files",
     )
-    *asked, scale = _asked("own", False)
     if not files:
-        return None, None
+        return None, ""
+    contents = [(file.name, file.getvalue()) for file in files]
+    digest = blake2b(repr([(n, blake2b(c).hexdigest()) for n, c in contents]).encode()).hexdigest()
     try:
-        contents = [(file.name, file.getvalue()) for file in files]
-        digest = blake2b(repr([(n, blake2b(c).hexdigest()) for n, c in contents]).encode())
-        source = _read(digest.hexdigest(), contents)
+        return _read(digest, contents), digest
     except InputError as problem:
         st.error(escaped(sentence(problem)), icon=":material/error:")
-        return None, None
-    spec = Spec("own", source.shape[0], 0, *asked, digest.hexdigest())
-    return STORE.job(spec, lambda: source), Display(scale, _head(source.heads))
+        return None, ""
 
 
 def _read(digest: str, contents) -> Source:
@@ -94,15 +100,15 @@ def _read(digest: str, contents) -> Source:
     return kept[1]
 
 
-def _asked(name: str, causal: bool) -> tuple:
+def _asked(name: str) -> tuple:
     """Pooling, causal mask, window, and the colour scale."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        pool = choice(_("A tile shows"), POOLS, "map_pool", default="max", width="content")
-        scale = choice(_("Colour scale"), SCALES, "map_scale", default="log", width="content")
-        reach = choice(_("Window mask"), WINDOWS, "map_window", default="none", width="content")
-        # Each source begins with the mask that its pattern is meant for.
-        causal = st.toggle(_("Causal"), causal, key=f"map_causal_{name}", bind="query-params")
+    pool = choice(_("A tile shows"), POOLS, "map_pool", default="max")
     st.caption(prose(f"map/pool_{pool}"))
+    scale = choice(_("Colour scale"), SCALES, "map_scale", default="log")
+    # Each source begins with the mask that its pattern is meant for.
+    usual = longmap_sources.options(name).get("causal", False)
+    causal = st.toggle(_("Causal"), usual, key=f"map_causal_{name}", bind="query-params")
+    reach = choice(_("Window mask"), WINDOWS, "map_window", default="none")
     window = None if reach == "none" else (int(reach), 0 if causal else int(reach))
     return pool, causal, window, scale
 
