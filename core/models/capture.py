@@ -97,7 +97,7 @@ class Call:
         """One head of one sample, (S, d_k) and (T, d_k), from Q, K, V to the output."""
         g = head // (self.heads // self.kv_heads)
         at = (self.q[sample, head], self.k[sample, g], self.v[sample, g])
-        return attend(*at, **self.limits((sample, head)))
+        return attend(*(x.contiguous() for x in at), **self.limits((sample, head)))
 
     def head_from_inputs(self, head: int, sample: int = 0) -> Trace | None:
         """One head from the sequence as it entered and this head's columns of W_Q, W_K and W_V.

@@ -21,7 +21,7 @@ from core.models.tokens import Token
 THUMB = 24  # cells along the side of a head in the gallery
 UNLIKE = 1e-4  # weights that differ by more from the model's own are not shown
 ANSWER = 32  # tokens that a model with a decoder is let write
-KEPT_BYTES = 192 << 20  # of readings
+KEPT_BYTES, KEPT_LEAST = 64 << 20, 4  # of readings: a page shows two
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +61,10 @@ class Reading:
         held = [self.embedded, *self.hidden]
         for call in self.calls:
             held += [call.q, call.k, call.v]
-            held += [call.inputs.asking] if call.inputs else []
+            held += [call.inputs.asking, call.inputs.asked] if call.inputs else []
             held += [mask for mask in (call.seen, call.bias) if mask is not None]
-        return sum(x.numel() * x.element_size() for x in held)
+        storages = {x.untyped_storage().data_ptr(): x.untyped_storage().nbytes() for x in held}
+        return sum(storages.values())
 
 
 def read(model: Model, text: str, target: str = "", *, cut: bool = False) -> Reading:
@@ -85,10 +86,10 @@ def read(model: Model, text: str, target: str = "", *, cut: bool = False) -> Rea
 
 
 class _Shelf:
-    """The latest things, up to a number of bytes."""
+    """The latest things: `least` of them, and more while they take at most `most` bytes."""
 
-    def __init__(self, most: int):
-        self.most, self.held = most, OrderedDict()
+    def __init__(self, most: int, least: int):
+        self.most, self.least, self.held = most, least, OrderedDict()
         self.lock = threading.Lock()
 
     def get(self, key):
@@ -102,11 +103,14 @@ class _Shelf:
         with self.lock:
             self.held[key] = (thing, size)
             self.held.move_to_end(key)
-            while len(self.held) > 1 and sum(n for _thing, n in self.held.values()) > self.most:
+            while (
+                len(self.held) > self.least
+                and sum(n for _thing, n in self.held.values()) > self.most
+            ):
                 self.held.popitem(last=False)
 
 
-_shelf = _Shelf(KEPT_BYTES)
+_shelf = _Shelf(KEPT_BYTES, KEPT_LEAST)
 
 
 def _read(model: Model, text: str, target: str, cut: bool) -> Reading:
@@ -128,7 +132,7 @@ def _read(model: Model, text: str, target: str, cut: bool) -> Reading:
         raise InputError("model-run", name=model.name, reason=reason) from problem
     require(calls, "model-closed", name=model.name)
     hidden = made.get("encoder_hidden_states") or made.get("hidden_states") or ()
-    hidden = tuple(state[0].clone() for state in hidden)
+    hidden = tuple(state[0] for state in hidden)
     return _measured(model, text, tokens, targets, calls, embedded, hidden)
 
 

@@ -70,12 +70,8 @@ def _asked(offered: list[str], here: bool) -> str:
         st.session_state["model_offered"] = options[0] if options else None
     source = ""
     if options:
-        source = st.selectbox(
-            _("Model"),
-            options,
-            key="model_offered",
-            format_func=lambda name: _("A folder on this machine …") if name == OTHER else name,
-        )
+        names = {name: name for name in offered} | {OTHER: _("A folder on this machine …")}
+        source = st.selectbox(_("Model"), options, key="model_offered", format_func=names.get)
     if source == OTHER:
         label = _("Folder, or a name on the hub") if models.hub_allowed() else _("Folder")
         source = st.text_input(

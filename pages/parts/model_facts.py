@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import pandas as pd
 import streamlit as st
 
@@ -88,14 +90,17 @@ def _frame(reading: models.Reading, listed) -> pd.DataFrame:
     rows = []
     every = [(c, i) for c, heads in enumerate(reading.facts) for i in range(len(heads))]
     several = len({call.kind for call in reading.calls}) > 1
+    kinds, shares, flags = (
+        {name: _(label) for name, label in table.items()} for table in (KINDS, SHARES, FLAGS)
+    )
+    first, second, same, marked = _("layer"), _("head"), _("does the same as"), _("flags")
     for c, i in every if listed is None else listed:
         call, facts = reading.calls[c], reading.facts[c][i]
-        row = {_("attention"): _(KINDS[call.kind])} if several else {}
-        row |= {_("layer"): call.layer + 1, _("head"): i + 1}
-        row |= {_(label): getattr(facts, name) for name, label in SHARES.items()}
-        row[_("does the same as")] = name_of(reading, facts.twin) if facts.twin else ""
-        marks = [_(label) for flag, label in FLAGS.items() if getattr(facts, flag)]
-        row[_("flags")] = ", ".join(marks)
+        row = {_("attention"): kinds[call.kind]} if several else {}
+        row |= {first: call.layer + 1, second: i + 1}
+        row |= {label: getattr(facts, name) for name, label in shares.items()}
+        row[same] = name_of(reading, facts.twin) if facts.twin else ""
+        row[marked] = ", ".join(label for flag, label in flags.items() if getattr(facts, flag))
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -107,9 +112,14 @@ def name_of(reading: models.Reading, at: tuple[int, int]) -> str:
     return f"{kind}{call.layer + 1}.{at[1] + 1}"
 
 
+@lru_cache(maxsize=4)
+def _found(reading):
+    return diagnose(reading)
+
+
 def findings(reading: models.Reading) -> None:
     """Symptoms, the heads they rest on, and what to look at."""
-    for finding in diagnose(reading):
+    for finding in _found(reading):
         named = ", ".join(name_of(reading, at) for at in finding.heads[:NAMED])
         if len(finding.heads) > NAMED:
             named += _(", and {count} more").format(count=len(finding.heads) - NAMED)

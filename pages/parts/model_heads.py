@@ -113,7 +113,7 @@ def sheet(reading: models.Reading, kind: str, current: tuple[int, int]) -> None:
     st.plotly_chart(figure, theme=None, config=STILL, key="model_sheet", alt=said)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=4)
 def _sheet(reading, listed, current, words, dark):
     text = dict(zip(("layer", "head", "weight"), words, strict=True))
     return head_map([reading.thumbs[c] for c in listed], current=current, text=text, dark=dark)
@@ -133,7 +133,7 @@ def layer(reading: models.Reading, current: tuple[int, int]) -> None:
     st.plotly_chart(figure, theme=None, config=STILL, key="model_layer_heads", alt=said)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=4)
 def _layer(reading, call, head, names, titles, words, dark):
     return head_gallery(
         reading.weights(call),
@@ -153,13 +153,13 @@ def _layer(reading, call, head, names, titles, words, dark):
 # --- one head ---------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=6)
+@lru_cache(maxsize=4)
 def _traced(reading, call, head, start) -> Trace | None:
     watched = reading.calls[call]
     return watched.head_from_inputs(head) if start == "inputs" else watched.head(head)
 
 
-@lru_cache(maxsize=6)
+@lru_cache(maxsize=4)
 def _described(reading, call, head, start):
     asking, asked = ([token.label for token in side] for side in reading.sides(call))
     watched, trace = reading.calls[call], _traced(reading, call, head, start)
@@ -170,6 +170,7 @@ def _described(reading, call, head, start):
     return manifest(trace, labels=labels)
 
 
+@st.fragment
 def one_head(reading: models.Reading, current: tuple[int, int]) -> None:
     """The microscope on one head's computation, from X and W where that is what was computed."""
     call, head = current

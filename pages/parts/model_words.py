@@ -15,7 +15,7 @@ from parts.text import _, prose
 FEW = 8  # heads named
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=4)
 def _compared(first, second, word):
     return models.compare(first, second, word)
 

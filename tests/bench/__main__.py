@@ -17,7 +17,7 @@ from pathlib import Path
 
 import tests.bench
 
-PACKAGES = ("torch", "numpy", "streamlit", "plotly")
+PACKAGES = ("torch", "numpy", "streamlit", "plotly", "transformers")
 
 
 def names() -> list[str]:

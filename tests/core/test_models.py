@@ -216,7 +216,7 @@ def test_two_visitors_at_once_get_what_one_gets(networks):
 
 
 def test_readings_are_kept_up_to_a_number_of_bytes():
-    shelf = models.reading._Shelf(most=100)
+    shelf = models.reading._Shelf(most=100, least=1)
     for name in "abc":
         shelf.put(name, name.upper(), 40)
     assert [shelf.get(name) for name in "abc"] == [None, "B", "C"]
