@@ -155,6 +155,7 @@ class LongMap {
     this.panel.show({ cell: data.cell, row: data.row, text: data.text, key: `${data.text.map}${data.map}` });
     this.describe();
     this.repaint();
+    if (this.pointer) this.hover(...this.pointer);
     if (data.n >= this.n) this.answered(data);
     const { cell } = data;
     const announced = cell ? `${cell.i},${cell.j},${cell.weight}` : "";
@@ -284,6 +285,7 @@ class LongMap {
     const cell = data.cell ? [data.cell.i, data.cell.j] : null;
     this.minimap.draw(view, this.overview, cell, css(palette.ink), css(palette.ground));
     this.root.dataset.view = view.cells.join();
+    this.root.dataset.rect = [view.i, view.j, view.rows, view.cols].join(); // with fractions
     if (this.painted !== data.n) {
       this.painted = data.n;
       this.root.dataset.painted = data.n;
@@ -485,6 +487,7 @@ class LongMap {
   }
 
   hover(x, y) {
+    this.pointer = x === undefined ? null : [x, y];
     const cell = x === undefined ? null : this.cellAt(x, y);
     this.readout.textContent = cell ? this.reading(cell) : "";
   }

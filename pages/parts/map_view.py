@@ -47,8 +47,8 @@ def stage(job: Job, display) -> None:
 
 def _stage(job: Job, display, running: bool) -> None:
     job.look()
-    if running and job.state not in ("running", "waiting"):
-        st.rerun()  # nothing to wait for any more
+    if running != (job.state in ("running", "waiting")):
+        st.rerun()  # to look again every second, or no longer
     _progress(job)
     look = _looked(job, display.head)
     _component(job, look, display)
