@@ -46,7 +46,7 @@ if model:
     first = model_choice.read(model, text, other if model.pairs else "")
     second = None
     if other.strip() and not model.pairs:
-        second = model_choice.read(model, other)
+        second = model_choice.read(model, other, key="second")
     shown = first
     if first and second:
         which = choice(_("Look at sentence"), WHICH, "model_which", default="1")

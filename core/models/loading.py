@@ -122,6 +122,7 @@ def _kept(name: str, folder: Path, sha256: str = "") -> Model:
             check(folder, name)
             if sha256:
                 weights = folder / "model.safetensors"
+                require(weights.is_file(), "model-weights", name=name)
                 found = digest(weights, weights.stat().st_mtime_ns)
                 require(found == sha256, "model-changed", name=name)
             while len(_models) >= KEPT:

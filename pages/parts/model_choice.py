@@ -99,7 +99,9 @@ def texts(model: models.Model) -> tuple[str, str]:
     return first, right.text_area(label, start, key=key, **options)
 
 
-def read(model: models.Model, text: str, target: str = "") -> models.Reading | None:
+def read(
+    model: models.Model, text: str, target: str = "", *, key: str = "first"
+) -> models.Reading | None:
     """The model's reading; None, with the reason and the offer to cut, if it cannot be."""
     cut = st.query_params.get("model_cut") == "1"
     try:
@@ -109,12 +111,13 @@ def read(model: models.Model, text: str, target: str = "") -> models.Reading | N
         complain(problem)
         if problem.id == "model-long":
             label = _("Cut it after {most} tokens").format(most=problem.facts["most"])
-            st.button(label, icon=":material/content_cut:", on_click=_cut, args=("1",))
+            icon = ":material/content_cut:"
+            st.button(label, icon=icon, key=f"model_cut_{key}", on_click=_cut, args=("1",))
         return None
-    if cut:
+    if cut and len(reading.tokens) == model.limit:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.caption(_("Texts of more than {most} tokens are cut.").format(most=model.limit))
-            st.button(_("Do not cut"), on_click=_cut, args=(None,))
+            st.button(_("Do not cut"), key=f"model_whole_{key}", on_click=_cut, args=(None,))
     return reading
 
 

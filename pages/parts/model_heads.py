@@ -170,6 +170,20 @@ def _described(reading, call, head, start):
     return manifest(trace, labels=labels)
 
 
+def _about(call: models.Call) -> str:
+    """What this attention does beyond softmax(QKᵀ): its module, scale, cap, masks."""
+    said = [f"`{call.name}`", _("scale {number}").format(number=f"{call.scale:.4g}")]
+    if call.softcap:
+        said.append(_("softcap {number}").format(number=f"{call.softcap:g}"))
+    if call.window:
+        said.append(_("window of {number} tokens").format(number=call.window))
+    if call.bias is not None:
+        said.append(_("a position bias is added"))
+    if call.causal or call.seen is not None:
+        said.append(_("some pairs are masked"))
+    return " · ".join(said)
+
+
 @st.fragment
 def one_head(reading: models.Reading, current: tuple[int, int]) -> None:
     """The microscope on one head's computation, from X and W where that is what was computed."""
@@ -185,6 +199,7 @@ def one_head(reading: models.Reading, current: tuple[int, int]) -> None:
             )
     else:
         st.markdown(prose("model/from_qkv"))
+    st.caption(_about(watched))
     if watched.kv_heads != watched.heads:
         shared = head // (watched.heads // watched.kv_heads) + 1
         st.caption(_("Query head {h} reads key/value head {g}.").format(h=head + 1, g=shared))

@@ -110,15 +110,15 @@ def test_bank_in_two_sentences(app_test):
 def test_what_a_reader_types_is_never_markup(app_test):
     app = app_test("model", model_text="<img src=x onerror=alert(1)> **bank** $x$")
     html = "".join(e.proto.body for e in app.get("html"))
-    assert "<img" not in html
-    assert "&lt;" in html
+    assert ">&lt;<small>" in html
+    assert "><<small>" not in html
     header, _values = sent(app)
     assert "<" in header["manifest"]["labels"]["S"]
 
 
 @minilm
 def test_a_text_that_is_too_long_can_be_cut(app_test):
-    app = app_test("model", model_text="cat " * 600, model_second="")
+    app = app_test("model", model_text="cat " * 600)
     assert "602" in app.error[0].value
     assert "512" in app.error[0].value
     assert len(app.get("bidi_component")) < 3
