@@ -36,13 +36,13 @@ class Settings:
     the encoder's attention, is left out for a sentence. `drop_word`: chance that a word of the
     translation so far is hidden from the decoder."""
 
-    steps: int = 6000
+    steps: int = 7000
     batch: int = 128
     rate: float = 4e-3
-    drop_head: float = 0.5
+    drop_head: float = 0.3
     drop_mix: float = 0.3
-    drop_word: float = 0.15
-    decay: float = 0.05
+    drop_word: float = 0.1
+    decay: float = 0.1
     seed: int = 0
 
 

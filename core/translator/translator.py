@@ -145,7 +145,7 @@ class Translator:
         """Each word outside the vocabulary, with up to three known ones most like it.
 
         >>> load().unknown("the catt sleeps")
-        [('catt', ['cat', 'cats', 'that'])]
+        [('catt', ['cat', 'cats', 'catch'])]
         """
         found = dict.fromkeys(word for word in words(text) if word not in self.known)
         return [(word, difflib.get_close_matches(word, self.known, 3, 0.3)) for word in found]
@@ -306,3 +306,15 @@ def load(folder: str | Path = FOLDER) -> Translator:
     network = Network(Sizes(**about["sizes"]))
     network.load_state_dict(load_file(Path(folder) / "translator.safetensors"))
     return Translator(network, about)
+
+
+def loss_curve(folder: str | Path = FOLDER) -> tuple[list[int], list[float]]:
+    """Steps and losses of the training, as the training program wrote them.
+
+    >>> steps, losses = loss_curve()
+    >>> losses[-1] < losses[0] / 10
+    True
+    """
+    lines = (Path(folder) / "translator_loss.csv").read_text("utf-8").splitlines()[1:]
+    pairs = [line.split(",") for line in lines]
+    return [int(step) for step, _ in pairs], [float(loss) for _, loss in pairs]
