@@ -10,12 +10,12 @@ st.title(_("The whole map"))
 st.markdown(prose("map/intro"))
 
 name = controls.source_name()
-job, display = controls.job(name)
+job, scale = controls.job(name)
 if job is None:
     st.info(prose("map/waiting"), icon=":material/upload_file:")
     st.stop()
 
-stage(job, display)
+stage(job, scale)
 if job.source.landmark:
     st.button(
         _("Go to the cell to look at first"),

@@ -7,6 +7,7 @@
 
 import { Palette, css } from "../microscope/colour.js";
 import { element, fill, write } from "../microscope/format.js";
+import { Gallery } from "./gallery.js";
 import { watch } from "./gestures.js";
 import { Minimap } from "./minimap.js";
 import { Panel } from "./panel.js";
@@ -89,6 +90,7 @@ class LongMap {
     );
     this.readout = element("p", { class: "readout", "data-testid": "map-readout" });
     this.minimap = new Minimap((i, j) => this.moveTo(i, j));
+    this.gallery = new Gallery((head) => this.ask({ head }));
     this.panel = new Panel((cell) => this.goto(cell));
     this.legend = element("div", { class: "legend", "data-testid": "map-legend" });
     this.live = element("div", { class: "unseen", "aria-live": "polite" });
@@ -96,6 +98,7 @@ class LongMap {
     this.root = element(
       "section",
       { class: "longmap", "data-testid": "map" },
+      this.gallery.node,
       element("div", { class: "bar-top" }, element("div", { class: "buttons" }, closer, farther, whole), this.form),
       element(
         "div",
@@ -150,6 +153,8 @@ class LongMap {
     }
     this.picture = new Picture(data.picture, data.levels, palette);
     this.overview = new Picture(data.overview, data.small, palette);
+    if (data.gallery) this.gallery.fill(data.gallery, data.heads, { ...data, palette });
+    this.gallery.mark(data.head, data.count);
     if (!before || before.text.map !== data.text.map) this.words();
     this.layout();
     this.panel.show({ cell: data.cell, row: data.row, text: data.text, key: `${data.text.map}${data.map}` });
@@ -436,7 +441,7 @@ class LongMap {
     this.cursor = cell;
     this.began ??= performance.now();
     this.repaint();
-    this.ask({ cell });
+    this.ask({ cell, tile: undefined });
   }
 
   goTyped() {
@@ -481,9 +486,9 @@ class LongMap {
     this.repaint();
     if (tile[2] === 1 && tile[3] === 1) {
       if (descend) return this.goto(tile.slice(0, 2), this.near);
-      return this.ask({ cell: tile.slice(0, 2) });
+      return this.ask({ cell: tile.slice(0, 2), tile: undefined });
     }
-    this.ask({ tile, near: descend ? this.near : 0 });
+    this.ask({ tile, near: descend ? this.near : 0, cell: undefined });
   }
 
   hover(x, y) {
@@ -528,7 +533,7 @@ class LongMap {
     else if (key === "Home") this.home();
     else if (key === "Enter") this.pick(true);
     else if (key === " ") this.pick(false);
-    else if (key === "Escape" && this.data.cell) this.ask({ cell: null });
+    else if (key === "Escape" && this.data.cell) this.ask({ cell: null, tile: undefined });
     else return;
     event.preventDefault();
     event.stopPropagation();
@@ -570,7 +575,7 @@ class LongMap {
 
   /** Ask for what is on screen, soon; `more` says what was chosen since. */
   ask(more = {}) {
-    if ("cell" in more || more.tile) this.wish = more;
+    if (Object.keys(more).length) this.wish = { ...this.wish, ...more };
     if (!this.waiting) this.since = performance.now();
     clearTimeout(this.waiting);
     const left = Math.max(0, LONGEST - (performance.now() - this.since));
@@ -592,7 +597,8 @@ class LongMap {
     this.n = Math.max(this.n, (this.data.n ?? 0) + 1);
     const { wish } = this;
     this.wish = undefined;
-    const look = { n: this.n, map: this.data.map, view: this.view.cells, pixels: this.pixels };
+    const { map } = this.data;
+    const look = { n: this.n, map, view: this.view.cells, pixels: this.pixels, gallery: this.gallery.id };
     this.send("look", wish ? { ...look, ...wish } : look);
   }
 

@@ -3,7 +3,7 @@
 //   4 bytes   length of the header, little-endian, a multiple of 4
 //   header    JSON in UTF-8, padded with spaces
 //   float32   the weights of header.numbers, if there are any: rows · cols of its rectangle
-//   uint8     the levels of header.picture, then those of header.overview
+//   uint8     the levels of header.picture, of header.overview, of each head of header.gallery
 
 export function decode(data) {
   const bytes = new Uint8Array(data).slice(); // the bytes lie at any offset in the message
@@ -15,10 +15,11 @@ export function decode(data) {
     at += part.byteLength;
     return part;
   };
-  const { numbers, picture, overview } = header;
+  const { numbers, picture, overview, gallery } = header;
   const values = numbers ? take(Float32Array, numbers[2] * numbers[3]) : null;
   const area = ([rows, cols]) => rows * cols;
   const levels = take(Uint8Array, area(picture.shape));
   const small = take(Uint8Array, area(overview.shape));
-  return { ...header, values, levels, small };
+  const heads = gallery ? take(Uint8Array, gallery.count * area(gallery.shape)) : null;
+  return { ...header, values, levels, small, heads };
 }

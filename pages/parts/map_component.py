@@ -26,8 +26,17 @@ def mount(packed: bytes, key: str) -> None:
     _mount(key=key, data=packed, on_look_change=lambda: None)
 
 
-def pack(about: dict, picture: Picture, overview: Picture, scales: tuple[Scale, Scale]) -> bytes:
+def pack(
+    about: dict,
+    picture: Picture,
+    overview: Picture,
+    scales: tuple[Scale, ...],
+    heads: tuple[str, list[Picture]] | None = None,
+) -> bytes:
     """One run of bytes: length of the header, header (JSON), weights if few, levels, all small.
+
+    `heads`: a name for this state of the heads, and a small picture of each. `scales`: of the
+    picture, the small one, and the heads if there are any.
 
     >>> tiny = Picture((0, 0, 2, 2), (1, 1), np.float32([[1, 0], [0.5, 0.5]]), numbers=True)
     >>> header, rest = unpack(pack({"n": 1}, tiny, tiny, (Scale("linear", 0, 1),) * 2))
@@ -37,9 +46,15 @@ def pack(about: dict, picture: Picture, overview: Picture, scales: tuple[Scale, 
     body = b""
     if picture.numbers:
         body += np.ascontiguousarray(picture.weights, "<f4").tobytes()
-    for each, scale in zip((picture, overview), scales, strict=True):
+    for each, scale in zip((picture, overview), scales, strict=False):
         body += scale.levels(each.weights).tobytes()
+    gallery = None
+    if heads:
+        name, pictures = heads
+        body += b"".join(scales[2].levels(each.weights).tobytes() for each in pictures)
+        gallery = {"id": name, "count": len(pictures), **_about(pictures[0], scales[2])}
     whole = about | {
+        "gallery": gallery,
         "picture": _about(picture, scales[0]),
         "overview": _about(overview, scales[1]),
         "numbers": picture.rect if picture.numbers else None,
@@ -78,6 +93,8 @@ def words() -> dict[str, str]:
             "Home shows the whole map. Space chooses the largest weight under the cursor, "
             "Enter goes down to it."
         ),
+        "heads": _("All heads, the whole map of each"),
+        "head": _("Head {head}"),
         "closer": _("Zoom in"),
         "farther": _("Zoom out"),
         "whole": _("Whole map"),

@@ -1,6 +1,5 @@
 """What a map can be asked for: where Q and K come from, how long, which mask, how it is drawn."""
 
-from dataclasses import dataclass
 from hashlib import blake2b
 
 import streamlit as st
@@ -28,14 +27,6 @@ SCALES = {"log": N_("Logarithmic"), "linear": N_("Even")}
 WINDOWS = {"none": N_("None"), "16": "16", "64": "64", "256": "256", "1024": "1,024"}
 
 
-@dataclass(frozen=True)
-class Display:
-    """How a map is drawn."""
-
-    scale: str
-    head: int
-
-
 def source_name() -> str:
     """The control of the source, and what that source is about."""
     name = choice(_("Source of Q and K"), SOURCES, "map_source", default="induction")
@@ -48,10 +39,10 @@ def source_name() -> str:
     return name
 
 
-def job(name: str) -> tuple[Job | None, Display | None]:
-    """The remaining controls, in the sidebar; the job for what they ask.
+def job(name: str) -> tuple[Job | None, str]:
+    """The remaining controls, in the sidebar; the job for what they ask, and the colour scale.
 
-    (None, None) while there is no upload that can be read.
+    The job is None while there is no upload that can be read.
     """
     source, digest = _own() if name == "own" else (None, "")
     with st.sidebar:
@@ -62,14 +53,14 @@ def job(name: str) -> tuple[Job | None, Display | None]:
             )
         pool, causal, window, scale = _asked(name)
         if name == "own" and source is None:
-            return None, None
+            return None, scale
         if name == "own":
             spec = Spec(name, source.shape[0], 0, pool, causal, window, digest)
             made = STORE.job(spec, lambda: source)
         else:
             spec = Spec(name, S, seed, pool, causal, window)
             made = STORE.job(spec, lambda: longmap_sources.make(name, S, seed=seed))
-        return made, Display(scale, _head(made.source.heads))
+        return made, scale
 
 
 def _own() -> tuple[Source | None, str]:
@@ -111,11 +102,3 @@ def _asked(name: str) -> tuple:
     reach = choice(_("Window mask"), WINDOWS, "map_window", default="none")
     window = None if reach == "none" else (int(reach), 0 if causal else int(reach))
     return pool, causal, window, scale
-
-
-def _head(heads: int) -> int:
-    """Which head, where there are several."""
-    if heads == 1:
-        return 0
-    names = {str(n): str(n) for n in range(heads)}
-    return int(choice(_("Head"), names, "map_head", default="0"))

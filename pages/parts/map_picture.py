@@ -12,6 +12,8 @@ import numpy as np
 MOST = 1024  # tiles of a picture, each way
 FEW = 40  # rows and columns up to which the weights themselves travel too
 OVERVIEW = 192  # tiles of the small map
+THUMBNAIL = 112  # tiles of each head where all are shown
+MOST_WITH_HEADS = 900  # tiles of a picture, each way, that travels with those
 LEVELS = 255
 SLACK = 1.25  # how much larger than asked for tiles may be that are there already
 
@@ -97,11 +99,10 @@ def sharp(found, wanted) -> Picture:
     return Picture(view, (_ceil(rows, tiles), _ceil(cols, tiles)), weights)
 
 
-def overview(found, head: int) -> Picture:
-    """All of the map, small."""
-    p = found.problem
-    base = _base(found)
-    block = (_ceil(p.S, OVERVIEW), _ceil(p.T, OVERVIEW))
+def overview(found, head: int, most: int = OVERVIEW) -> Picture:
+    """All of the map, in at most `most` tiles each way."""
+    p, base = found.problem, _base(found)
+    block = (_ceil(p.S, most), _ceil(p.T, most))
     return _crop(found, (0, 0, p.S, p.T), block, base, head, None)
 
 

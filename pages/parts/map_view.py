@@ -15,6 +15,7 @@ from parts.text import _
 KEY = "map_component"
 PIXELS = (640, 640)  # until the browser says how large its map is
 PATIENCE = 0.35  # seconds that a first look waits for the exact map
+SOON = 8192**2  # scores that may be done within that
 POLL = 1.0  # seconds between two looks at a map in the making
 NEAR = 12  # cells across after a descent
 STRONGEST = 10
@@ -28,32 +29,34 @@ class Look:
     shape: tuple
     view: tuple[int, int, int, int]
     cell: tuple[int, int] | None = None
+    head: int = 0
     pixels: tuple[int, int] = PIXELS
     n: int = 0  # the browser's last question
     epoch: int = 1  # raised when the server wants the browser elsewhere
     heard: dict | None = field(default=None, repr=False)
 
 
-def stage(job: Job, display) -> None:
+def stage(job: Job, scale: str) -> None:
     """The map of a job. While it is in the making it is looked at again every second."""
-    job.look(PATIENCE)
+    S, T = job.source.shape
+    job.look(PATIENCE if S * T * job.source.heads <= SOON else 0)
     if job.state == "failed":
         said = sentence(job.problem) if job.problem else _("This map could not be computed.")
         st.error(escaped(said), icon=":material/error:")
         return
     running = job.state in ("running", "waiting")
-    st.fragment(_stage, run_every=POLL if running else None)(job, display, running)
+    st.fragment(_stage, run_every=POLL if running else None)(job, scale, running)
 
 
-def _stage(job: Job, display, running: bool) -> None:
+def _stage(job: Job, scale: str, running: bool) -> None:
     job.look()
     if running != (job.state in ("running", "waiting")):
         st.rerun()  # to look again every second, or no longer
     _progress(job)
-    look = _looked(job, display.head)
-    _component(job, look, display)
+    look = _looked(job)
+    _component(job, look, scale)
     _notices(job)
-    write_url(("at", "cell"), _place(look))
+    write_url(("at", "cell", "head"), _place(look))
 
 
 def go_to(cell: tuple[int, int]) -> None:
@@ -93,20 +96,21 @@ def _left(seconds: float | None, share: str) -> str:
 # --- where the reader is --------------------------------------------------------------------------
 
 
-def _looked(job: Job, head: int) -> Look:
+def _looked(job: Job) -> Look:
     """The reader's place, after what the browser has reported since."""
     S, T = job.source.shape
     look = st.session_state.get("map_look")
     if look is None:
-        look = st.session_state["map_look"] = _from_url(S, T)
+        look = st.session_state["map_look"] = _from_url(S, T, job.source.heads)
     elif look.shape != (S, T):
         look.shape, look.view, look.cell = (S, T), (0, 0, S, T), None
         look.epoch += 1
+    look.head = min(look.head, job.source.heads - 1)
     component = st.session_state.get(KEY)
     heard = component.get("look") if component else None
     if heard and heard != look.heard and heard.get("map") == _name(S, T):
         look.heard = heard
-        _hear(look, job, heard, head)
+        _hear(look, job, heard)
     return look
 
 
@@ -114,19 +118,21 @@ def _name(S: int, T: int) -> str:
     return f"{S}×{T}"
 
 
-def _hear(look: Look, job: Job, heard: dict, head: int) -> None:
+def _hear(look: Look, job: Job, heard: dict) -> None:
     """Take what the browser reports, as far as it fits the map."""
     S, T = look.shape
     look.n = int(heard["n"])
     look.view = _inside(heard["view"], S, T) or look.view
     look.pixels = tuple(min(map_picture.MOST, max(16, int(n))) for n in heard["pixels"])
+    if "head" in heard:
+        look.head = min(max(0, int(heard["head"])), job.source.heads - 1)
     if "cell" in heard:
         cell = heard["cell"] and _inside([*heard["cell"], 1, 1], S, T)
         look.cell = cell[:2] if cell else None
     tile = heard.get("tile") and _inside(heard["tile"], S, T)
     if tile and tile[2] * tile[3] <= 1 << 26:
         with job.store.attending():
-            look.cell = map_picture.strongest_in(job.map, tile, head)
+            look.cell = map_picture.strongest_in(job.map, tile, look.head)
         if heard.get("near"):
             _centre(look, look.cell, max(1, int(heard["near"])))
 
@@ -148,7 +154,7 @@ def _inside(rect, S: int, T: int) -> tuple[int, int, int, int] | None:
     return (i0, j0, rows, cols) if rows > 0 and cols > 0 else None
 
 
-def _from_url(S: int, T: int) -> Look:
+def _from_url(S: int, T: int, heads: int) -> Look:
     """The place that a link names; what cannot be read is left out."""
 
     def numbers(name, count):
@@ -156,26 +162,32 @@ def _from_url(S: int, T: int) -> Look:
         good = len(parts) == count and all(part.isdecimal() and len(part) < 12 for part in parts)
         return [int(part) for part in parts] if good else None
 
-    rect, cell = numbers("at", 4), numbers("cell", 2)
+    rect, cell, head = numbers("at", 4), numbers("cell", 2), numbers("head", 1)
     view = (rect and _inside(rect, S, T)) or (0, 0, S, T)
     chosen = cell and _inside([*cell, 1, 1], S, T)
-    return Look((S, T), view, chosen[:2] if chosen else None)
+    return Look(
+        (S, T), view, chosen[:2] if chosen else None, min(head[0], heads - 1) if head else 0
+    )
 
 
 def _place(look: Look) -> dict[str, str]:
     said = {} if look.view == (0, 0, *look.shape) else {"at": ",".join(map(str, look.view))}
-    return said | ({"cell": ",".join(map(str, look.cell))} if look.cell else {})
+    said |= {"cell": ",".join(map(str, look.cell))} if look.cell else {}
+    return said | ({"head": str(look.head)} if look.head else {})
 
 
 # --- what is sent ---------------------------------------------------------------------------------
 
 
-def _component(job: Job, look: Look, display) -> None:
+def _component(job: Job, look: Look, scale: str) -> None:
     found, source = job.map, job.source
     S, T = look.shape
-    picture = job.picture(look.view, look.pixels, display.head)
-    small = map_picture.overview(found, display.head)
-    scales = tuple(map_picture.scale(display.scale, each, T) for each in (picture, small))
+    heads = _heads(job, scale)
+    most = map_picture.MOST_WITH_HEADS if heads else map_picture.MOST
+    picture = job.picture(look.view, tuple(min(n, most) for n in look.pixels), look.head)
+    small = map_picture.overview(found, look.head)
+    brightest = max(heads[1], key=lambda each: each.weights.max()) if heads else small
+    scales = tuple(map_picture.scale(scale, each, T) for each in (picture, small, brightest))
     about = {
         "n": look.n,
         "S": S,
@@ -185,12 +197,27 @@ def _component(job: Job, look: Look, display) -> None:
         "epoch": look.epoch,
         "view": look.view,
         "pixels": look.pixels,
-        "cell": _cell(job, look.cell, display.head),
-        "row": _row(job, look.cell, display.head),
+        "head": look.head,
+        "count": source.heads,
+        "cell": _cell(job, look.cell, look.head),
+        "row": _row(job, look.cell, look.head),
         "tokens": _tokens(source, look.view),
         "text": words(),
     }
-    mount(pack(about, picture, small, scales), KEY)
+    mount(pack(about, picture, small, scales, heads), KEY)
+
+
+def _heads(job: Job, scale: str) -> tuple[str, list] | None:
+    """A small picture of each head, unless the browser has these already."""
+    if job.source.heads == 1:
+        return None
+    name = f"{hash(job.spec)}·{job.version}·{scale}"
+    component = st.session_state.get(KEY)
+    heard = component.get("look") if component else None
+    if heard and heard.get("gallery") == name:
+        return None
+    most = map_picture.THUMBNAIL
+    return name, [map_picture.overview(job.map, h, most) for h in range(job.source.heads)]
 
 
 def _cell(job: Job, at, head: int) -> dict | None:

@@ -151,7 +151,8 @@ def test_ones_own_q_and_k_with_heads(open_map):
     q = np.random.default_rng(1).normal(size=(2, 20, 4)).astype("f4")
     k = np.random.default_rng(2).normal(size=(1, 30, 4)).astype("f4")
     app.file_uploader(key="map_files").upload("mine.npz", npz(q=q, k=k)).run()
-    app.button_group(key="map_head").set_value("1").run()
+    app.session_state["map_look"].head = 1
+    app.run()
     header, levels = sent(app)
     assert (header["S"], header["T"]) == (20, 30)
     wanted = (torch.tensor(q[1]) @ torch.tensor(k[0]).T / 2).softmax(-1).numpy()
@@ -303,7 +304,7 @@ def heard(job, **report) -> map_view.Look:
     S, T = job.source.shape
     look = map_view.Look((S, T), (0, 0, S, T))
     about = {"n": 3, "map": f"{S}×{T}", "view": [0, 0, S, T], "pixels": [500, 500]}
-    map_view._hear(look, job, about | report, 0)
+    map_view._hear(look, job, about | report)
     return look
 
 
