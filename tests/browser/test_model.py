@@ -25,6 +25,11 @@ def test_a_head_is_opened_and_512_tokens_are_drawn(open_page, settled, no_seriou
     assert float(cell.get_attribute("data-value")) > 0.98  # it looks back by one
     no_serious_violations(page)
 
+    rows = page.get_by_test_id("stDataFrame")
+    rows.scroll_into_view_if_needed()
+    rows.click(position={"x": 16, "y": 36 * 5 + 18})  # the box before the fifth head
+    page.get_by_role("heading", name="Layer 1, head 5, step by step").wait_for()
+
     field = page.get_by_role("textbox", name="Sentence", exact=True)
     field.fill("cat " * 600)
     field.press("Control+Enter")

@@ -91,6 +91,13 @@ def test_the_table_filters_and_names_every_head(app_test):
     shown = app.dataframe[0].value
     assert list(zip(shown["layer"], shown["head"], strict=True)) == sharp
     assert app.query_params["model_flags"] == "one_hot"
+    app.selectbox(key="model_by").set_value("entropy").run()
+    app.slider(key="model_range").set_value((0.0, 0.05)).run()
+    assert app.query_params["model_by"] == "entropy,0,0.05"
+    assert len(app.dataframe[0].value) == 1
+    linked = app_test("model", model_by="previous,0.4,1")
+    wanted = [facts.previous for heads in reading.facts for facts in heads if facts.previous >= 0.4]
+    assert linked.dataframe[0].value["on the previous token"].tolist() == wanted
     assert any("Too sharp" in m.value and "1.3" in m.value for m in app.markdown)
 
 
