@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import torch
 
 from core.longmap.problem import Problem, Tiles
-from core.longmap.sweep import Scratch, Swept, hide, pieces, sweep
+from core.longmap.sweep import Scratch, Swept, hide, sweep
 
 LN2 = math.log(2)
 # Rows and keys whose scores stand in memory at once: they fit a core's cache, or fill a GPU.
@@ -170,9 +170,8 @@ def overflow(problem: Problem, head: int, first: int, last: int, scratch) -> tup
     kind = torch.float32 if problem.q.dtype == torch.float16 else torch.float64
     low, high = (x.to(scratch.device) for x in problem.seen(torch.arange(first, last)))
     found = []
-    for piece in pieces(problem.columns, low, high, block_size(scratch.device)[1]):
-        raw = (q.to(kind) @ k[piece.start : piece.stop].to(kind).T).abs_()
-        raw = hide(raw, low, high, piece.start) if piece.masked else raw
-        hit = (raw > most).nonzero()
-        found += [(head, first + i, piece.start + j) for i, j in hit[:1].tolist()]
+    for start in range(int(low.min()), int(high.max()), width := block_size(scratch.device)[1]):
+        raw = (q.to(kind) @ k[start : start + width].to(kind).T).abs_()
+        hit = (hide(raw, low, high, start) > most).nonzero()
+        found += [(head, first + i, start + j) for i, j in hit[:1].tolist()]
     return min(found, default=None)

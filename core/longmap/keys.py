@@ -22,13 +22,14 @@ LOG2E = math.log2(math.e)
 NARROW = 48.0
 # Above this, 2 to the power of a score needs the row's maximum taken off, also in float64.
 WIDE = 900.0
+VIEWS = 8  # layouts whose views are kept
 
 
 class Keys:
     """Keys (T, d) of one head for one scale. `narrow` float32 and `wide` float64, (T, d)."""
 
     def __init__(self, k: torch.Tensor, scale: float, softcap: float | None = None):
-        self.k, self.scale = k, scale
+        self.k, self.scale, self._views = k, scale, {}
         # tanh does not commute with adding a number to a row, and takes its argument unscaled.
         self.cap = None if softcap is None else softcap * LOG2E
         self.factor = scale * LOG2E if softcap is None else scale / softcap
@@ -47,6 +48,15 @@ class Keys:
             part = self.k[start : start + 8192].double()
             made[start : start + 8192] = (part - self.mean) * self.factor
         return made
+
+    def views(self, plan, wide: bool) -> list[torch.Tensor]:
+        """The keys of each piece of a layout (`sweep.layout`), (d, keys of the piece)."""
+        if (plan, wide) not in self._views:
+            if len(self._views) >= VIEWS:
+                self._views.clear()
+            k = self.wide if wide else self.narrow
+            self._views[plan, wide] = [k[piece.start : piece.stop].T for piece in plan.pieces]
+        return self._views[plan, wide]
 
     @cached_property
     def longest(self) -> float:

@@ -3,28 +3,73 @@
 Only a piece of a few hundred keys stands in memory at any time. Scores are base-2 logarithms here
 (see `keys`). The largest weight of a tile is 2 to the power of its largest score over the row's
 sum, so the maximum runs over raw scores; mass needs the powers themselves, which are at hand.
+
+The cores share one interpreter, so the loop over pieces makes as few calls as it can: which keys a
+piece holds (`layout`) and where its results go (`_Desk`) is prepared once and used again.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import torch
 
 from core.longmap.keys import NARROW, WIDE, Keys
 
+DESKS = 4  # that a worker keeps prepared
+DEEP = -1e5  # stands for −∞ where it is multiplied with a power that is 0
+
 
 class Piece(NamedTuple):
-    """Keys `start` to `stop`, all of tiles `first` to `last` (excluded) or `part` of one tile."""
+    """Keys `start` to `stop`: tiles `first` to `last` (excluded), or a part of one tile."""
 
     start: int
     stop: int
     first: int
     last: int
-    part: bool
-    masked: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Tiles of keys as pieces. Where a tile is wider than a piece it is cut into `parts`, and
+    `first` and `last` of a piece count parts, not tiles."""
+
+    pieces: tuple[Piece, ...]
+    count: int
+    size: int
+    parts: int
+
+
+@lru_cache(maxsize=64)
+def layout(tiles, width: int) -> Layout:
+    """Pieces of at most `width` keys over `tiles` (`problem.Tiles`).
+
+    >>> from core.longmap.problem import Tiles
+    >>> [tuple(p) for p in layout(Tiles(0, 9, 2), 5).pieces]    # the last tile is shorter
+    [(0, 4, 0, 2), (4, 8, 2, 4), (8, 9, 4, 5)]
+    >>> [tuple(p) for p in layout(Tiles(0, 9, 6), 4).pieces]    # each tile in two parts
+    [(0, 3, 0, 1), (3, 6, 1, 2), (6, 9, 2, 3)]
+    """
+    start, stop, size = tiles
+    parts = -(-size // width)
+    step = size if parts == 1 else -(-size // parts)
+    across = max(1, width // step) if parts == 1 else 1
+    pieces, at, slot = [], start, 0
+    whole = start + (stop - start) // size * size
+    while at < stop:
+        if parts == 1:
+            end = min(at + across * size, whole) if at < whole else stop
+            used = -(-(end - at) // size)
+        else:
+            tile = (at - start) // size
+            end = min(at + step, start + (tile + 1) * size, stop)
+            slot, used = tile * parts + (at - start - tile * size) // step, 1
+        pieces.append(Piece(at, end, slot, slot + used))
+        at, slot = end, slot + used
+    return Layout(tuple(pieces), tiles.count, size, parts)
 
 
 @dataclass
@@ -44,117 +89,139 @@ class Swept:
 
 
 class Scratch:
-    """Buffers that are used again by every piece of one worker."""
+    """What one worker uses again and again: buffers, and the desks that stand on them."""
 
     def __init__(self, device):
-        self.device, self.held = device, {}
+        self.device, self._held, self._desks = torch.device(device), {}, {}
 
-    def __call__(self, name: str, rows: int, columns: int, dtype) -> torch.Tensor:
+    def buffer(self, name: str, rows: int, columns: int, dtype) -> torch.Tensor:
+        """Uninitialised (rows, columns), the same memory for the same name."""
         size = rows * columns
-        held = self.held.get((name, dtype))
+        held = self._held.get((name, dtype))
         if held is None or held.numel() < size:
+            self._desks.clear()
             held = torch.empty(size, dtype=dtype, device=self.device)
-            self.held[name, dtype] = held
+            self._held[name, dtype] = held
         return held[:size].view(rows, columns)
 
-
-def pieces(tiles, low: torch.Tensor, high: torch.Tensor, width: int):
-    """The pieces of at most about `width` keys that hold all that is seen, within `tiles`.
-
-    >>> from core.longmap.problem import Tiles
-    >>> [(p.start, p.stop, p.masked)
-    ...  for p in pieces(Tiles(0, 10, 2), torch.tensor([0, 0]), torch.tensor([5, 6]), 4)]
-    [(0, 4, False), (4, 6, True)]
-    """
-    begin, end = max(int(low.min()), tiles.start), min(int(high.max()), tiles.stop)
-    if begin >= end:
-        return
-    inner, outer = int(low.max()), int(high.min())
-    size, across = tiles.size, max(1, width // tiles.size)
-    first, last = (begin - tiles.start) // size, -(-(end - tiles.start) // size)
-    for tile in range(first, last, across):
-        a = tiles.start + tile * size
-        b = min(tiles.start + min(tile + across, last) * size, tiles.stop)
-        stop = tile + -(-(b - a) // size)
-        short = (b - a) % size
-        if short and b - a > size:  # the last tile is shorter: it goes alone
-            yield Piece(a, b - short, tile, stop - 1, False, a < inner or b - short > outer)
-            a, tile = b - short, stop - 1
-        parts = -(-(b - a) // max(width, 1)) if stop - tile == 1 else 1
-        step = -(-(b - a) // parts)
-        for c in range(a, b, step):
-            d = min(c + step, b)
-            yield Piece(c, d, tile, stop, parts > 1, c < inner or d > outer)
+    def desk(self, plan: Layout, n: int, dtype, mass: bool) -> _Desk:
+        """Where results of n queries go, made ready."""
+        width = max(piece.stop - piece.start for piece in plan.pieces)
+        s, e = (self.buffer(name, n, width, dtype) for name in ("scores", "powers"))
+        key = (plan, n, dtype, mass)
+        if key not in self._desks:
+            if len(self._desks) >= DESKS:
+                self._desks.clear()
+            self._desks[key] = _Desk(plan, n, s.view(-1), e.view(-1), mass)
+        return self._desks[key]
 
 
-def sweep(
-    keys: Keys, q, low, high, tiles, scratch, *, width=512, mass=False, total=True, moment=True
-) -> Swept:
+class _Step(NamedTuple):
+    """Views of one piece: its scores and powers, by tiles too, and where its results go."""
+
+    s: torch.Tensor
+    e: torch.Tensor
+    tiled: torch.Tensor | None
+    powers: torch.Tensor | None
+    top: torch.Tensor
+    mass: torch.Tensor | None
+    total: torch.Tensor
+    moment: torch.Tensor
+
+
+class _Desk:
+    def __init__(self, plan: Layout, n: int, s, e, mass: bool):
+        self.plan, slots, many = plan, plan.count * plan.parts, len(plan.pieces)
+        self.tops, self.masses = s.new_empty(n, slots), s.new_empty(n, slots) if mass else None
+        self.totals, self.moments = s.new_empty(many, n), s.new_empty(many, n)
+        self.steps = []
+        for number, piece in enumerate(plan.pieces):
+            wide, tiles = piece.stop - piece.start, piece.last - piece.first
+            scores, powers = (x[: n * wide].view(n, wide) for x in (s, e))
+            by_tile = (n, tiles, wide // tiles)
+            self.steps.append(
+                _Step(
+                    scores, powers, scores.view(by_tile), powers.view(by_tile),
+                    self.tops[:, piece.first : piece.last],
+                    self.masses[:, piece.first : piece.last] if mass else None,
+                    self.totals[number], self.moments[number],
+                )
+            )  # fmt: skip
+
+    def clear(self) -> None:
+        self.tops.fill_(-math.inf)
+        for results in (self.masses, self.totals, self.moments):
+            if results is not None:
+                results.zero_()
+
+    def by_tile(self, found: torch.Tensor, how) -> torch.Tensor:
+        """Tiles from their parts; a copy that outlives the desk's next use."""
+        if self.plan.parts == 1:
+            return found.clone()
+        return how(found.view(len(found), self.plan.count, self.plan.parts), -1)
+
+
+def sweep(keys: Keys, q, low, high, tiles, scratch, *, width=512, mass=False, total=True) -> Swept:
     """Queries q (n, d) that see keys `low` to `high` (n) each, over the key tiles `tiles`."""
     bound = keys.bound(q)
     wide = not bound <= NARROW  # also where the bound is not a number
     q = (q.double() if wide else q.float()).contiguous()
-    shift = None
+    shift, plan = None, layout(tiles, width)
     if not min(bound, keys.cap or bound) <= WIDE:
-        found = _pass(keys, q, low, high, tiles, scratch, None, width, False, False, False)
+        found = _pass(keys, q, low, high, plan, scratch, None, False, False)
         shift = found.largest.amax(-1)
         shift = torch.where(shift == -math.inf, 0.0, shift)
-    return _pass(keys, q, low, high, tiles, scratch, shift, width, mass, total, moment)
+    return _pass(keys, q, low, high, plan, scratch, shift, mass, total)
 
 
-def _pass(keys, q, low, high, tiles, scratch, shift, width, mass, total, moment) -> Swept:
-    n, count, place = len(q), tiles.count, {"dtype": q.dtype, "device": q.device}
-    k = keys.wide if q.dtype == torch.float64 else keys.narrow
-    largest = torch.full((n, count), -math.inf, **place)
-    masses = torch.zeros((n, count), **place) if mass else None
-    sums = torch.zeros(n, dtype=torch.float64, device=q.device) if total else None
-    moments = torch.zeros_like(sums) if moment and total else None
-    for piece in pieces(tiles, low, high, width):
-        s = scratch("scores", n, piece.stop - piece.start, q.dtype)
-        scores(keys, k, q, piece.start, piece.stop, out=s)
-        if piece.masked:
-            hide(s, low, high, piece.start)
-        if shift is not None:
-            s -= shift[:, None]
-        _largest(s, piece, tiles.size, largest)
-        if not (mass or total):
+def _pass(keys: Keys, q, low, high, plan: Layout, scratch: Scratch, shift, mass, total) -> Swept:
+    desk = scratch.desk(plan, len(q), q.dtype, mass)
+    desk.clear()
+    views = keys.views(plan, q.dtype == torch.float64)
+    begin, end = int(low.min()), int(high.max())
+    inner, outer = int(low.max()), int(high.min())
+    cap, off, powers = keys.cap, None if shift is None else shift[:, None], mass or total
+    for piece, k, step in zip(plan.pieces, views, desk.steps, strict=True):
+        start, stop = piece[:2]
+        if start >= end or stop <= begin:
             continue
-        e = torch.exp2(s, out=scratch("powers", *s.shape, q.dtype))
+        s, e, tiled, by_tile, top, mass_out, total_out, moment_out = step
+        torch.mm(q, k, out=s)
+        if cap is not None:
+            s.tanh_().mul_(cap)
+        masked = start < inner or stop > outer
+        if masked:
+            hide(s, low if start < inner else None, high if stop > outer else None, start)
+        if off is not None:
+            s -= off
+        torch.amax(tiled, -1, out=top)
+        if powers:
+            torch.exp2(s, out=e)
         if mass:
-            _mass(e, piece, tiles.size, masses)
+            torch.sum(by_tile, -1, out=mass_out)
         if total:
-            sums += e.sum(-1)
-        if moments is not None:
-            s = s.clamp_min_(-1e5) if piece.masked else s  # 0·−∞ is nothing, not NaN
-            moments += e.mul_(s).sum(-1)
-    return Swept(largest, masses, sums, moments, shift)
-
-
-def scores(keys: Keys, k, q, start, stop, out=None) -> torch.Tensor:
-    """Scores of queries q against keys `start` to `stop`, capped, in powers of 2."""
-    out = torch.mm(q, k[start:stop].T, out=out)
-    return out if keys.cap is None else out.tanh_().mul_(keys.cap)
+            torch.sum(e, -1, out=total_out)
+            if masked:
+                s.clamp_min_(DEEP)  # 0·−∞ is nothing, not NaN
+            torch.mul(e, s, out=e)
+            torch.sum(e, -1, out=moment_out)
+    wide = {"dim": 0, "dtype": torch.float64}
+    return Swept(
+        desk.by_tile(desk.tops, torch.amax),
+        desk.by_tile(desk.masses, torch.sum) if mass else None,
+        desk.totals.sum(**wide) if total else None,
+        desk.moments.sum(**wide) if total else None,
+        shift,
+    )
 
 
 def hide(s: torch.Tensor, low, high, start: int) -> torch.Tensor:
-    """−∞ where a query does not see the key, in place."""
+    """−∞ before key `low` and from key `high` on, of each query (None: open), in place.
+
+    >>> hide(torch.zeros(1, 4), torch.tensor([6]), torch.tensor([8]), 5)
+    tensor([[-inf, 0., 0., -inf]])
+    """
     at = torch.arange(start, start + s.shape[1], device=s.device)
-    return s.masked_fill_((at < low[:, None]) | (at >= high[:, None]), -math.inf)
-
-
-def _largest(s, piece: Piece, size: int, out) -> None:
-    if piece.last - piece.first == 1:
-        found = out[:, piece.first]
-        torch.maximum(found, s.amax(-1), out=found)
-    elif size == 1:
-        out[:, piece.first : piece.last] = s
-    else:
-        tiled = s.view(len(s), -1, size)
-        torch.amax(tiled, -1, out=out[:, piece.first : piece.last])
-
-
-def _mass(e, piece: Piece, size: int, out) -> None:
-    if piece.last - piece.first == 1:
-        out[:, piece.first] += e.sum(-1)
-    else:
-        torch.sum(e.view(len(e), -1, size), -1, out=out[:, piece.first : piece.last])
+    if low is not None:
+        s.masked_fill_(at < low[:, None], -math.inf)
+    return s if high is None else s.masked_fill_(at >= high[:, None], -math.inf)
