@@ -8,7 +8,7 @@ import torch
 
 from core.translator import corpus
 from core.translator.grammar import Pair
-from core.translator.model import BEGIN, END, PAD, Network
+from core.translator.model import BEGIN, END, PAD, PLACES, Network
 
 BATCH = 500
 
@@ -30,16 +30,37 @@ def greedy(network: Network, sources: torch.Tensor, cuts=None) -> list[list[int]
     return [row[: row.index(END)] if END in row else row for row in rows]
 
 
-def exact(network: Network, pairs: Sequence[Pair], source_words, target_words) -> float:
+def exact(network: Network, pairs: Sequence[Pair], source_words, target_words, cuts=None) -> float:
     """Share of pairs whose translation is the grammar's, word for word."""
     ids = {word: i for i, word in enumerate(target_words)}
     hits = 0
     for start in range(0, len(pairs), BATCH):
         part = pairs[start : start + BATCH]
         sources = corpus.numbers([pair.en for pair in part], source_words, marks=False)
-        for pair, row in zip(part, greedy(network, sources), strict=True):
+        for pair, row in zip(part, greedy(network, sources, cuts), strict=True):
             hits += row == [ids[word] for word in pair.zh]
     return hits / len(pairs)
+
+
+def without(network: Network, pairs: Sequence[Pair], source_words, target_words) -> dict:
+    """`exact` with each head silenced in turn: place → (layers, h)."""
+    h = network.sizes.h
+
+    def one(place, layer, head):
+        def cuts(where, at, _rows, _keys):
+            gates = torch.ones(1, h)
+            gates[0, head] = float((where, at) != (place, layer))
+            return None, gates
+
+        return exact(network, pairs, source_words, target_words, cuts)
+
+    return {
+        place: [
+            [one(place, layer, head) for head in range(h)]
+            for layer in range(network.sizes.layers(place))
+        ]
+        for place in PLACES
+    }
 
 
 def aligned(network: Network, pairs: Sequence[Pair], source_words, target_words, *, one=False):

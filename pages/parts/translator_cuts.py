@@ -25,6 +25,7 @@ from parts.translator_sentence import fits, put
 
 SILENT, CUTS, SWAP = "silent", "cuts", "swap"
 MOST = 24  # cut links
+SENSES = ("河岸", "银行")  # of "bank": what a reader asks about first
 
 
 def edits(text: str) -> Edits:
@@ -71,14 +72,15 @@ def controls(text: str, place: str, layer: int) -> None:
         format_func=lambda head: head_name(*head),
     )  # fmt: skip
     asking, answering = sides(run(text), place)
-    rows = {i: f"{i + 1} {escaped(word)}" for i, word in enumerate(asking)}
-    keys = {j: f"{j + 1} {escaped(word)}" for j, word in enumerate(answering)}
+    rows = {i: f"{i + 1} {word}" for i, word in enumerate(asking)}
+    keys = {j: f"{j + 1} {word}" for j, word in enumerate(answering)}
     count = load().sizes.h
     with st.container(horizontal=True, vertical_alignment="bottom"):
         i = st.selectbox(_("Row that asks"), list(rows), format_func=rows.get, width=170,
                          key=f"cut_row_{place}_{len(rows)}")  # fmt: skip
         j = st.selectbox(_("Word it may not see"), list(keys), format_func=keys.get, width=170,
                          key=f"cut_key_{place}_{len(keys)}")  # fmt: skip
+        later = place == "decoder" and j > i
         names = {-1: _("all heads"), **{n: str(n + 1) for n in range(count)}}
         head = st.selectbox(
             _("Head"), list(names), format_func=names.get, width=130, key="cut_head"
@@ -86,7 +88,8 @@ def controls(text: str, place: str, layer: int) -> None:
         st.button(
             _("Cut this link"), icon=":material/content_cut:", key="cut_add", on_click=_cut,
             args=((place, layer, head, i, j),),
-            disabled=len(st.session_state[CUTS]) >= MOST or (place == "decoder" and j > i),
+            disabled=len(st.session_state[CUTS]) >= MOST or later,
+            help=_("A row of the decoder never sees a later one.") if later else None,
         )  # fmt: skip
     st.caption(_("Links are cut in the attention chosen above: {place}, layer {layer}.").format(
         place=_(PLACES[place]), layer=layer + 1))  # fmt: skip
@@ -148,14 +151,14 @@ def before_and_after(text: str, away: Edits) -> None:
 def swapping(text: str, away: Edits) -> None:
     """One word of the sentence replaced: the two translations beside each other."""
     source = run(text).source
-    names = {i: f"{i + 1} {escaped(word)}" for i, word in enumerate(source)}
+    names = {i: f"{i + 1} {word}" for i, word in enumerate(source)}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         at, word = _swap(source)
         at = st.selectbox(_("Swap this word"), list(names), index=at, format_func=names.get,
                           width=170, key=f"swap_at_{text}")  # fmt: skip
         known = load().known
         word = st.selectbox(_("for"), known, index=known.index(word), width=200,
-                            key=f"swap_word_{text}", format_func=escaped)  # fmt: skip
+                            key=f"swap_word_{text}")  # fmt: skip
         other = " ".join((*source[:at], word, *source[at + 1 :]))
         st.button(_("Take this sentence"), key="swap_take", on_click=put, args=(other,))
     write_url((SWAP,), {SWAP: f"{at + 1}.{word}"} if word != source[at] else {})
@@ -200,9 +203,10 @@ def resting(text: str, away: Edits, at: int) -> None:
     if not made.target:
         return
     names = {i: f"{i + 1} {escaped(word)}" for i, word in enumerate(made.target)}
-    key = f"rest_{len(names)}"
+    key = f"rest {' '.join(made.target)}"
     if key not in st.session_state:
-        st.session_state[key] = min(at, len(names) - 1)
+        doubtful = [i for i, word in enumerate(made.target) if word in SENSES]
+        st.session_state[key] = doubtful[0] if doubtful else min(at, len(names) - 1)
     t = st.pills(_("Which head does this word rest on?"), list(names), key=key, required=True,
                  format_func=names.get)  # fmt: skip
     found = rests_on(text, made.target, t, away)

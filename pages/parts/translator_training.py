@@ -9,8 +9,9 @@ from core.figures.curves import Series, curves
 from core.numbers import write
 from core.translator import load
 from core.translator.translator import loss_curve
-from parts.heads_tables import show, table
+from parts.heads_tables import Cell, show, table
 from parts.text import _, prose
+from parts.translator_runs import PLACES
 
 CODE = """\
 from core.translator import load
@@ -46,8 +47,21 @@ def figures() -> dict:
         "drop_mix": percent(training["drop_mix"]),
         "drop_word": percent(training["drop_word"]),
         "aligned": percent(found["aligned"]["share"]),
+        "spared": percent(min(min(layer) for layer in found["exact without a head"]["cross"])),
         "best": found["aligned"]["head"] + 1,
     }
+
+
+def _without(found: dict) -> None:
+    """How many held-out sentences stay right without each head."""
+    count = load().sizes.h
+    rows = [
+        (f"{_(PLACES[place])} {layer}", [Cell(percent(share), share=share) for share in shares])
+        for place, layers in found.items()
+        for layer, shares in enumerate(layers, 1)
+    ]
+    head = ["", *(_("head {number}").format(number=n + 1) for n in range(count))]
+    show(table(_("Held-out sentences still right without one head"), head, rows, name="without"))
 
 
 def percent(share: float) -> str:
@@ -79,6 +93,7 @@ def training() -> None:
     show(table(_("Asked and measured"), ["", _("sentences"), _("goal"), _("measured")], rows,
                name="figures"))  # fmt: skip
     st.markdown(prose("translator/training", **figures()))
+    _without(found["exact without a head"])
     steps, losses = curve()
     figure = curves(
         [Series(_("loss"), steps, losses)], x_title=_("training step"), y_title=_("loss"),
