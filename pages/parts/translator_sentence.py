@@ -8,7 +8,7 @@ import streamlit as st
 from core import InputError
 from core.translator import load
 from parts.state import escaped, sentence, write_url
-from parts.text import _
+from parts.text import _, prose
 from parts.translator_runs import LONGEST, run
 
 KEY = "english"
@@ -41,7 +41,8 @@ def asked() -> str | None:
                 args=(example,),
             )
     known = load().known
-    with st.expander(_("All {count} words it knows").format(count=len(known))):
+    with st.expander(_("What it can say, with {count} words").format(count=len(known))):
+        st.markdown(prose("translator/patterns"))
         st.markdown(escaped(" · ".join(known)))
     return text if fits(text) else None
 

@@ -11,6 +11,7 @@ from parts.translator_runs import joined
 
 KEY = "word"
 END = "<end>"
+SURE = 0.9  # probability below which a reader is warned
 
 
 def stepping(made: Run) -> int:
@@ -67,6 +68,10 @@ def words_so_far(made: Run, at: int) -> None:
     )  # fmt: skip
     written = [word for word in made.written[: at + 1] if word != END]
     st.subheader(escaped(joined(written)), anchor=False)
+    sure = [step.probabilities[0][1] for step in made.steps[: at + 1]]
+    if min(sure) < SURE:
+        word = escaped(made.steps[sure.index(min(sure))].word)
+        st.info(prose("translator/unsure", word=word, p=write(min(sure), 2)))
 
 
 def looking(made: Run, at: int) -> None:

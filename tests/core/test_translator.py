@@ -151,6 +151,7 @@ EDITS = {
               ("cross", 0, -1, 1, 1)),
         silent=(("cross", 0, 1), ("encoder", 1, 0)),
     ),
+    "blind": Edits(cuts=tuple(("encoder", 1, 3, 2, j) for j in range(6))),
 }  # fmt: skip
 
 
@@ -185,6 +186,14 @@ def test_a_cut_link_has_no_weight_and_the_rest_of_its_row_takes_it(translator):
     untouched = torch.ones(4, 6, dtype=torch.bool)
     untouched[2, 5] = False
     assert torch.equal(weights[untouched], before[untouched])
+
+
+def test_a_row_without_any_link_is_answered_with_nothing(translator):
+    run = translator.run(RIVER, EDITS["blind"])
+    assert run.weights["encoder", 1][3, 2].tolist() == [0] * 6
+    trace = translator.trace(run, "encoder", 1)
+    assert trace["output"][3, 2].tolist() == [0] * 8
+    assert [notice.id for notice in trace.notices] == ["blind"]
 
 
 def test_a_silenced_head_is_one_whose_rows_of_w_o_are_zero(translator):

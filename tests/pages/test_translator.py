@@ -135,6 +135,15 @@ def test_odd_links_lose_nothing(app_test):
     assert app.subheader[0].value == "猫坐在垫子上"
 
 
+def test_it_says_where_it_is_unsure(app_test):
+    app = app_test("translator", english="the cat chases the dog at the bank")
+    run = load().run("the cat chases the dog at the bank")
+    least = min(run.steps, key=lambda step: step.probabilities[0][1])
+    assert least.probabilities[0][1] < 0.9
+    assert least.word in app.info[0].value.replace("\\", "")
+    assert not app_test("translator", english=MONEY).info
+
+
 def test_all_heads_are_tried(app_test):
     app = app_test("translator", english=MONEY, word=3)
     run = load().run(MONEY)
