@@ -29,7 +29,6 @@ if text:
 
     st.header(_("One attention, opened"), anchor=False)
     place, layer = attention.chosen()
-    attention.gallery(text, away, place, layer)
     attention.opened(text, away, place, layer, at)
 
     st.header(_("Cut and see"), anchor=False)

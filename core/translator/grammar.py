@@ -193,8 +193,11 @@ def _arranged(rng, kind, combination, time, subject, did, rest, where=NOTHING, e
 def _meeting(rng):
     """Who does something to whom: the cat chases the mouse."""
     subject, other = being(rng, words.SUBJECTS), being(rng, words.OBJECTS)
-    liking = rng.random() < 0.15
-    verb = words.LIKE if liking else rng.choice(words.ON_BEINGS)
+    liking = rng.random() < 0.2
+    verb = rng.choice(words.LIKES if liking else words.ON_BEINGS)
+    if liking and rng.random() < 0.4:  # any of them: she likes cats
+        noun = rng.choice((*words.BEINGS, *words.THINGS))
+        other = say(noun.plural, noun.zh)._replace(about=noun.one)
     tense, time = ("present", NOTHING) if liking else _tense(rng)
     did = doing(verb, tense, rng.random() < 0.25, subject.third, done=True)
     key = f"{subject.about} {verb.base} {other.about}"
@@ -205,8 +208,12 @@ def _meeting(rng):
 def _handling(rng):
     """Who does something with a thing: my friend bought two red hats."""
     subject = being(rng, words.SUBJECTS, words.HUMANS)
-    thing = named(rng, rng.choice(words.THINGS), words.LOOKS)
     verb, (tense, time) = rng.choice(words.ON_THINGS), _tense(rng)
+    noun = rng.choice(words.THINGS)
+    if rng.random() < 0.25:
+        verb, fitting = rng.choice(words.FITTING)
+        noun = words.NOUNS[rng.choice(fitting)]
+    thing = named(rng, noun, words.LOOKS)
     did = doing(verb, tense, rng.random() < 0.2, subject.third, done=True)
     key = f"{subject.about} {verb.base} {thing.about}"
     where = place(rng) if rng.random() < 0.2 else NOTHING
@@ -249,6 +256,30 @@ def _somewhere(rng, verb, kind, early):
     return _arranged(rng, kind, key, time, subject, did, NOTHING, where, early)
 
 
+def _there(rng):
+    """Who is where, with nothing but "is": the mouse is in the box, 老鼠在盒子里."""
+    subject, where, (tense, time) = being(rng, words.SUBJECTS), place(rng), _tense(rng, False)
+    return _stays(rng, "there", subject, where, tense, time)
+
+
+def _stays(rng, kind, subject, where, tense, time):
+    is_, no, did = _copula(rng, subject, tense)
+    (_at, on), *rest = where.zh
+    where = where._replace(zh=[("在", is_.en + on), *rest])
+    key = f"{subject.about} be {where.about}"
+    return _arranged(rng, kind, key, time, subject, did._replace(verb=no), NOTHING, where)
+
+
+def _copula(rng, subject, tense):
+    """ "is", "was not" …: the word, what "not" becomes, and both as something done."""
+    past, plain = {"i": ("was", "am")}.get(
+        subject.about, ("was", "is") if subject.third else ("were", "are")
+    )
+    copula = say(past if tense == "past" else plain)
+    no = say("not", "不") if rng.random() < 0.3 else NOTHING
+    return copula, no.zh, Doing(copula.en + no.en, [], [], [])
+
+
 def _being(rng):
     """What someone is like: the cat is not big. 很 renders "is"."""
     subject, (tense, time) = being(rng, words.SUBJECTS), _tense(rng, future=False)
@@ -257,14 +288,9 @@ def _being(rng):
 
 
 def _is(rng, kind, key, subject, quality, tense, time):
-    past, plain = {"i": ("was", "am")}.get(
-        subject.about, ("was", "is") if subject.third else ("were", "are")
-    )
-    negated = rng.random() < 0.3
-    copula = say(past if tense == "past" else plain)
-    no, how = say("not", "不") if negated else NOTHING, say(*quality)
-    degree = [] if negated else [("很", copula.en)]
-    did = Doing(copula.en + no.en, [], no.zh or degree, [])
+    copula, no, did = _copula(rng, subject, tense)
+    how, degree = say(*quality), [("很", copula.en)]
+    did = did._replace(verb=no or degree)
     return _arranged(rng, kind, key, time, subject, did, how)
 
 
@@ -310,12 +336,14 @@ def _bank_who(rng):
     """Who is there decides: the fisherman waits at the bank, the banker waits at the bank."""
     river = rng.random() < 0.5
     nouns = (*words.RIVERSIDE * 4, *words.ANIMALS) if river else words.MONEYED
-    subject, (tense, time) = being(rng, (), nouns), _tense(rng)
+    subject, where = being(rng, (), nouns), bank(river)
+    if rng.random() < 0.15:
+        return _stays(rng, "bank who", subject, where, *_tense(rng, future=False))
+    tense, time = _tense(rng)
     verb = rng.choice((*words.DOINGS, *words.POSTURES, words.WORK))
     early = verb not in words.POSTURES
     did = doing(verb, tense, rng.random() < 0.25, subject.third)
     key = f"{subject.about} {verb.base} bank"
-    where = bank(river)
     return _arranged(rng, "bank who", key, time, subject, did, NOTHING, where, early)
 
 
@@ -341,7 +369,7 @@ def _bank_is(rng):
 
 
 PATTERNS = {
-    _meeting: 22, _handling: 10, _having: 6, _standing: 16, _acting: 12, _being: 6,
+    _meeting: 22, _handling: 10, _having: 6, _standing: 16, _acting: 12, _being: 6, _there: 5,
     _bank_next: 9, _bank_who: 9, _bank_what: 9, _bank_is: 1,
 }  # fmt: skip
 

@@ -108,7 +108,11 @@ play plays played 玩
 wait waits waited 等
 sing sings sang 唱歌
 """)  # the place comes before the verb: 在花园里玩
-LIKE = Verb("like", "likes", "liked", "喜欢")
+LIKES = (Verb("like", "likes", "liked", "喜欢"), Verb("love", "loves", "loved", "爱"))
+FITTING = (  # (verb, things it is done with)
+    (Verb("eat", "eats", "ate", "吃"), ("apple",)),
+    (Verb("write", "writes", "wrote", "写"), ("letter", "book")),
+)
 HAVE = Verb("have", "has", "had", "有")
 OPEN = Verb("open", "opens", "opened", "开")
 WORK = Verb("work", "works", "worked", "工作")

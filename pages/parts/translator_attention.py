@@ -27,8 +27,24 @@ def chosen() -> tuple[str, int]:
     return place, int(layer) - 1
 
 
-def gallery(text: str, edits: Edits, place: str, layer: int) -> None:
-    """The weights of all its heads, on one scale."""
+def _head(view: View) -> int:
+    """Which head is opened; the microscope's own choice is the same one."""
+    at, key = dict(view.pick).get("h", 0), "opened_head"
+    if st.session_state.get(key) != at:
+        st.session_state[key] = at
+
+    def take() -> None:
+        pick = {"h": st.session_state[key]}
+        view.take(microscope.Chosen(view.place, view.cell, pick))
+
+    return st.segmented_control(
+        _("Head"), range(load().sizes.h), key=key, required=True, on_change=take,
+        format_func=lambda head: str(head + 1),
+    )  # fmt: skip
+
+
+def _gallery(text: str, edits: Edits, place: str, layer: int, head: int) -> None:
+    """The weights of all its heads, on one scale; the opened one is marked."""
     made = run(text, edits)
     asking, answering = sides(made, place)
     weights = made.weights[place, layer]
@@ -39,6 +55,7 @@ def gallery(text: str, edits: Edits, place: str, layer: int) -> None:
         cols=answering,
         row_title=_("query"),
         col_title=_("key"),
+        current=head,
         dark=st.context.theme.type == "dark",
     )
     said = _("Weights of {h} heads as heatmaps: queries down, keys across").format(h=len(weights))
@@ -47,14 +64,19 @@ def gallery(text: str, edits: Edits, place: str, layer: int) -> None:
 
 @st.fragment
 def opened(text: str, edits: Edits, place: str, layer: int, at: int) -> None:
-    """The microscope on this very computation, and how far it agrees with the model's own."""
+    """All heads beside each other, then the microscope on this very computation."""
     rows = "all"
-    if place != "encoder":
-        rows = choice(_("Rows"), ROWS, "rows", default="all")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        spot = st.container(width="content")
+        if place != "encoder":
+            rows = choice(_("Rows"), ROWS, "rows", default="all")
     step = at if rows == "one" else None
     computed = trace(text, edits, place, layer, step)
-    st.markdown(prose(f"translator/open_{place}", **_agreement(text, edits, place, layer, step)))
     view = View.of(computed)
+    with spot:
+        head = _head(view)
+    _gallery(text, edits, place, layer, head)
+    st.markdown(prose(f"translator/open_{place}", **_agreement(text, edits, place, layer, step)))
     manifest, values = described(text, edits, place, layer, step, view.pick)
     microscope.show(
         manifest, values, key="translator", step=view.place, cell=view.cell, on_change=view.take

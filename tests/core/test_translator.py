@@ -37,6 +37,9 @@ def held():
         ("my friend's dog doesn't play in the garden", "我的 朋友 的 狗 不 在 花园 里 玩"),
         ("the dog sleeps on the river bank", "狗 睡 在 河岸 上"),
         ("the girl opens a bank account", "女孩 开 一 个 银行 账户"),
+        ("the mouse was not in the box", "老鼠 不 在 盒子 里"),
+        ("he loves birds", "他 爱 鸟"),
+        ("yesterday the child ate two red apples", "昨天 孩子 吃 了 两 个 红 苹果"),
         (RIVER, "渔夫 在 河岸 等"),
         (MONEY, "银行家 在 银行 等"),
         ("at the bank my friend's old teacher did not catch fish yesterday",
@@ -108,10 +111,10 @@ def test_the_training_begins_as_the_shipped_one_did():
     assert [list(load().source_words), list(load().target_words)] == [list(n) for n in names]
     settings = train.Settings()
     assert settings.steps == load().about["training"]["steps"]
-    losses = itertools.islice(train.steps(train.fresh(*names), trained, *names, settings), 20)
+    losses = itertools.islice(train.steps(train.fresh(*names), trained, *names, settings), 40)
     steps, shipped = loss_curve()
-    assert steps[0] == 20
-    assert list(losses)[-1] == pytest.approx(shipped[0], rel=1e-3)
+    assert steps[1] == 40
+    assert list(losses)[19::20] == pytest.approx(shipped[:2], rel=1e-4)
 
 
 # --- the cache --------------------------------------------------------------------------------
@@ -214,7 +217,8 @@ def test_one_word_of_company_changes_bank(translator):
     river, money = translator.run(RIVER), translator.run(MONEY)
     assert ("河岸" in river.target, "银行" in money.target) == (True, True)
     found = studies.apart(river, 5, money, 5)
-    assert found[0] == found[1] == (pytest.approx(1), 0)  # the same word at the same place
+    same = (pytest.approx(1), 0)
+    assert found[:2] == [same, same]  # the same word at the same place
     assert found[2][1] > 0  # one layer later they differ, two layers later clearly
     assert all(cosine < 0.96 and distance > 0.3 for cosine, distance in found[3:])
 

@@ -181,8 +181,21 @@ def test_the_figures_are_those_of_the_training(app_test):
     assert rows[3][3] == percent(figures["aligned"]["share"])
 
 
+def test_a_share_is_never_rounded_up():
+    assert [percent(x) for x in (1.0, 0.99999, 0.97148, 0.5)] == [
+        "100 %", "99.99 %", "97.14 %", "50 %"
+    ]  # fmt: skip
+
+
 def test_the_code_runs_and_prints_the_translation(capsys):
     exec(compile(CODE.format(text=MONEY), "snippet", "exec"), {})
     printed = capsys.readouterr().out
     assert "['银行家', '在', '银行', '等']" in printed
     assert float(re.search(r"tensor\(([\d.e-]+)\)", printed)[1]) <= 1e-6
+
+
+def test_a_head_is_chosen_beside_the_microscope_too(app_test):
+    app = app_test("translator", head=2)
+    control = next(group for group in app.get("button_group") if group.label == "Head")
+    assert control.value == 2
+    assert sent(app)[0]["manifest"]["pick"] == {"h": 2}
