@@ -96,7 +96,7 @@ def test_alignment_is_counted_at_the_row_that_predicts_the_word(translator, held
 def test_training_lowers_the_loss_and_a_seed_makes_the_same_losses():
     pairs = corpus.draw(500)
     names = [corpus.vocabulary(pair[side] for pair in pairs) for side in (0, 1)]
-    settings = train.Settings(steps=30, batch=64)
+    settings = train.Settings(steps=30, batch=32)
     losses = [
         list(train.steps(train.fresh(*names, seed), pairs, *names, settings)) for seed in (0, 0, 1)
     ]
