@@ -12,7 +12,7 @@ torch.Size([7, 7])
 from core.models.capture import Call, watch
 from core.models.contextual import compare, shared
 from core.models.facts import Facts
-from core.models.loading import Model, hub_allowed, load, minilm, offered
+from core.models.loading import Model, hub_allowed, load, minilm, offered, ready
 from core.models.reading import Reading, count, read
 from core.models.tokens import Token
 
@@ -29,6 +29,7 @@ __all__ = [
     "minilm",
     "offered",
     "read",
+    "ready",
     "shared",
     "watch",
 ]

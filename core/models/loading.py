@@ -106,6 +106,12 @@ def _fetched(name: str) -> Path:
         raise InputError("model-broken", name=name, reason=reason) from problem
 
 
+def ready(source: str) -> bool:
+    """Whether `load` would give an offered model at once."""
+    folder = offered().get(source.strip())
+    return folder is not None and any(path == str(folder) for path, _time in list(_models))
+
+
 # --- kept -------------------------------------------------------------------------------------
 
 _models: OrderedDict[tuple, Model] = OrderedDict()

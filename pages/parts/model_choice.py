@@ -7,6 +7,8 @@ from ipaddress import ip_address
 import streamlit as st
 
 from core import InputError, models
+from core.figures import STILL
+from core.figures.head_map import blank
 from parts.state import escaped, sentence, write_url
 from parts.text import _, prose
 
@@ -45,12 +47,18 @@ def chosen() -> models.Model | None:
         if not offered:
             st.markdown(prose("model/none"))
         return None
+    place = st.empty()
+    if not models.ready(source):
+        # The browser fetches what draws charts (1 s) while the model is loaded.
+        place.plotly_chart(blank(), theme=None, config=STILL, key="model_blank", alt=_("Loading"))
     try:
         with st.spinner(_("Loading {name} …").format(name=escaped(source)), show_time=True):
             return models.load(source, local=here)
     except InputError as problem:
         complain(problem)
         return None
+    finally:
+        place.empty()
 
 
 def complain(problem: InputError) -> None:
