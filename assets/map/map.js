@@ -26,13 +26,11 @@ const NUMBER = [36, 15]; // px that a written number needs
 const CURSOR = 16; // px from which on an arrow key moves by one cell
 
 const sheet = new CSSStyleSheet();
-const style = await fetch(new URL("map.css", import.meta.url));
-sheet.replaceSync(await style.text());
-
 const maps = new WeakMap();
 
-export default function draw(component) {
+export default function draw(component, style) {
   const { parentElement } = component;
+  if (!sheet.cssRules.length) sheet.replaceSync(style);
   let map = maps.get(parentElement);
   if (!map?.root.isConnected) {
     map?.dispose();

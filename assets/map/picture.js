@@ -70,7 +70,24 @@ export class Picture {
     return this.sizes[half];
   }
 
-  paint({ levels, rows, cols }) {
+  // A last tile that is cut short may be thinner than a pixel: the one before it shows it as well.
+  closed({ levels, rows, cols, step }) {
+    const short = ([count, axis]) => {
+      const size = this.block[axis] * step;
+      return count > 1 && size > 1 && this.rect[axis + 2] - (count - 1) * size < size;
+    };
+    const [down, across] = [short([rows, 0]), short([cols, 1])];
+    if (!down && !across) return levels;
+    const out = levels.slice();
+    const raise = (to, from) => (out[to] = Math.max(out[to], out[from]));
+    for (let c = 0; down && c < cols; c += 1) raise((rows - 2) * cols + c, (rows - 1) * cols + c);
+    for (let r = 0; across && r < rows; r += 1) raise(r * cols + cols - 2, r * cols + cols - 1);
+    return out;
+  }
+
+  paint(size) {
+    const { rows, cols } = size;
+    const levels = this.closed(size);
     const canvas = document.createElement("canvas");
     [canvas.width, canvas.height] = [cols, rows];
     const context = canvas.getContext("2d");

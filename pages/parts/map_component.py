@@ -13,9 +13,11 @@ from parts.text import _
 # Streamlit sends a component's script again with each change of its data: these lines only load
 # the real one.
 LOADER = """\
-const address = new URL("assets/map/map.js", document.baseURI);
-const { default: draw } = await import(address);
-export default draw;
+const folder = new URL("assets/map/", document.baseURI);
+const style = fetch(new URL("map.css", folder)).then((answer) => answer.text());
+const { default: draw } = await import(new URL("map.js", folder));
+const css = await style;
+export default (component) => draw(component, css);
 """
 
 _mount = st.components.v2.component("long_map", js=LOADER)

@@ -21,6 +21,7 @@ from parts import map_picture
 ROOM = 400 * 2**20  # bytes of maps and their q and k
 TILES = 1024
 SHORT = 4096**2  # scores (all heads) of a map that need not wait for another
+AT_ONCE = 4096**2  # scores of a map that needs no coarse picture before
 ABANDONED = 6.0  # seconds without a look
 PICTURES = 6  # finer pictures kept per job
 RATE = 2e8  # scores per second of a view, until measured
@@ -138,12 +139,17 @@ class Job:
         states = longmap.refine(
             source.q, source.k, stop=self._halted, start=self.map, tiles=tiles, **spec.options
         )
+        S, T = source.shape
+        scores = source.heads * S * T
+        if self.map is None and scores <= AT_ONCE:
+            made = longmap.attention_map(source.q, source.k, tiles=tiles, **spec.options)
+            self.map, self.version = made, 1
+            return self._say("done")
         if self.map is None:
             self.map = next(states)
             self.version += 1
             self._say(self.state)
-        S, T = source.shape
-        if source.heads * S * T <= SHORT:
+        if scores <= SHORT:
             return self._finish(states)
         if not self.store.turn.acquire(blocking=False):
             self._change("running", "waiting")

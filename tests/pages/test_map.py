@@ -345,6 +345,7 @@ class Slow:
     def __init__(self, monkeypatch, delay=0.02):
         self.delay, self.real, self.running, self.most = delay, longmap.refine, 0, 0
         monkeypatch.setattr(longmap, "refine", self.refine)
+        monkeypatch.setattr("parts.map_jobs.AT_ONCE", 0)
 
     def refine(self, q, k, *, stop, start, **options):
         states = self.real(q, k, stop=None, start=start, **options)
@@ -447,6 +448,7 @@ def test_waiting_is_told(open_map, monkeypatch):
     from parts.map_jobs import STORE
 
     monkeypatch.setattr("parts.map_jobs.SHORT", 0)
+    monkeypatch.setattr("parts.map_jobs.AT_ONCE", 0)
     with STORE.turn:
         app = open_map("zh", map_source="sink", map_seed=78)
         assert "正在等" in app.get("progress")[0].proto.text
