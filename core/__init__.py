@@ -6,6 +6,8 @@
 True
 """
 
+from importlib import import_module
+
 from core.attention import attend, cross_attention, device, run, self_attention
 from core.config import PRESETS, AttentionConfig, preset
 from core.errors import InputError, Notice
@@ -24,3 +26,12 @@ __all__ = [
     "run",
     "self_attention",
 ]
+
+# Imported when they are first used, as `core.translator.load()` or `core.longmap.attention_map()`.
+LATER = ("longmap", "models", "translator")
+
+
+def __getattr__(name: str):
+    if name in LATER:
+        return import_module(f"core.{name}")
+    raise AttributeError(f"module 'core' has no attribute {name!r}")
