@@ -11,7 +11,8 @@ LIGHT = """
 import sys, core
 heavy = {"transformers", "plotly", "streamlit", "core.translator", "core.longmap", "core.models"}
 assert not heavy & set(sys.modules), heavy & set(sys.modules)
-assert core.translator.load().translate("the cat sits on the mat") == list("猫坐在") + ["垫子", "上"]
+said = core.translator.load().translate("the cat sits on the mat")
+assert said == ["猫", "坐", "在", "垫子", "上"]
 assert core.longmap.attention_map is sys.modules["core.longmap"].attention_map
 assert core.models.load is sys.modules["core.models"].load
 assert not {"transformers", "plotly", "streamlit"} & set(sys.modules)
@@ -25,4 +26,4 @@ def test_the_rooms_open_on_demand():
 
 def test_what_is_not_there_is_named():
     with pytest.raises(AttributeError, match="no attribute 'utils'"):
-        core.utils
+        _ = core.utils
