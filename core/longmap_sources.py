@@ -13,7 +13,7 @@ Known weights are part of the recipe, so that a reader (and a test) can check th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -66,6 +66,21 @@ def make(name: str, S: int, d: int = 64, seed: int = 0) -> Source:
     require(S >= 8, "size-least", name="S", got=S, least=8)
     require(d >= 16 and d % 2 == 0, "size-least", name="d", got=d, least=16)
     return SOURCES[name](S, d, torch.Generator().manual_seed(seed))
+
+
+def captured(call, words: Sequence[str]) -> Source:
+    """All heads of an attention call of a model (core.models.Call), its first sample.
+
+    `words` label the positions. Raises InputError for a call whose mask or bias is not plain: the
+    map knows "everything" and causal.
+    """
+    seen = call.visible(0)
+    S, T = seen.shape[-2:]
+    causal = bool((seen == torch.ones(S, T, dtype=torch.bool).tril()).all())
+    require(call.bias is None and (causal or bool(seen.all())), "map-mask", name=call.name)
+    given = {"causal": causal, "scale": call.scale, "softcap": call.softcap}
+    q, k = call.q[0].float().contiguous(), call.k[0].float().contiguous()
+    return Source("model", q, k, given, tokens=lambda i: words[i])
 
 
 def options(name: str) -> dict:

@@ -12,7 +12,8 @@ st.markdown(prose("map/intro"))
 name = controls.source_name()
 job, scale = controls.job(name)
 if job is None:
-    st.info(prose("map/waiting"), icon=":material/upload_file:")
+    if name == "own":
+        st.info(prose("map/waiting"), icon=":material/upload_file:")
     st.stop()
 
 stage(job, scale)

@@ -1,5 +1,6 @@
 """What a map can be asked for: where Q and K come from, how long, which mask, how it is drawn."""
 
+from collections.abc import Mapping
 from hashlib import blake2b
 
 import streamlit as st
@@ -7,6 +8,7 @@ import streamlit as st
 from core import longmap_sources, longmap_upload
 from core.errors import InputError
 from core.longmap_sources import LENGTHS, Source
+from parts import map_model
 from parts.choice import choice, steps
 from parts.map_jobs import STORE, Job, Spec
 from parts.state import escaped, sentence
@@ -19,6 +21,7 @@ SOURCES = {
     "sink": N_("Attention sink"),
     "alibi": N_("ALiBi decay"),
     "random": N_("Random"),
+    "model": N_("Heads of a model"),
     "own": N_("My own Q and K"),
 }
 POOLS = {"max": N_("Largest"), "mean": N_("Mean")}
@@ -29,7 +32,8 @@ WINDOWS = {"none": N_("None"), "16": "16", "64": "64", "256": "256", "1024": "1,
 
 def source_name() -> str:
     """The control of the source, and what that source is about."""
-    name = choice(_("Source of Q and K"), SOURCES, "map_source", default="induction")
+    names = {name: SOURCES[name] for name in SOURCES if name != "model" or map_model.offered()}
+    name = choice(_("Source of Q and K"), names, "map_source", default="induction")
     facts = {
         "weight": longmap_sources.NEEDLE_WEIGHT,
         "reach": longmap_sources.LOCAL_REACH,
@@ -44,23 +48,28 @@ def job(name: str) -> tuple[Job | None, str]:
 
     The job is None while there is no upload that can be read.
     """
-    source, digest = _own() if name == "own" else (None, "")
+    given = {"own": _own, "model": map_model.heads_of_a_model}.get(name)
+    if given:
+        return _given(name, *given())
     with st.sidebar:
-        if name != "own":
-            S = steps(_("S, sequence length"), LENGTHS, "map_S", default=4096)
-            seed = st.number_input(
-                _("Seed"), 0, 2**31 - 1, 0, 1, key="map_seed", bind="query-params"
-            )
-        pool, causal, window, scale = _asked(name)
-        if name == "own" and source is None:
-            return None, scale
-        if name == "own":
-            spec = Spec(name, source.shape[0], 0, pool, causal, window, digest)
-            made = STORE.job(spec, lambda: source)
-        else:
-            spec = Spec(name, S, seed, pool, causal, window)
-            made = STORE.job(spec, lambda: longmap_sources.make(name, S, seed=seed))
-        return made, scale
+        S = steps(_("S, sequence length"), LENGTHS, "map_S", default=4096)
+        seed = st.number_input(_("Seed"), 0, 2**31 - 1, 0, 1, key="map_seed", bind="query-params")
+        # Each source begins with the mask that its pattern is meant for.
+        pool, scale, causal, window = _asked(name, longmap_sources.options(name))
+    spec = Spec(name, S, seed, pool, causal, window)
+    return STORE.job(spec, lambda: longmap_sources.make(name, S, seed=seed)), scale
+
+
+def _given(name: str, source: Source | None, digest: str) -> tuple[Job | None, str]:
+    """The job for a source that is there already; a model's own mask is not for choice."""
+    with st.sidebar:
+        options = dict(source.options) if source else {}
+        pool, scale, causal, window = _asked(name, options, fixed=name == "model")
+    if source is None:
+        return None, scale
+    own = {"scale": options.get("scale"), "softcap": options.get("softcap")}
+    spec = Spec(name, source.shape[0], 0, pool, causal, window, digest, **own)
+    return STORE.job(spec, lambda: source), scale
 
 
 def _own() -> tuple[Source | None, str]:
@@ -91,14 +100,15 @@ def _read(digest: str, contents) -> Source:
     return kept[1]
 
 
-def _asked(name: str) -> tuple:
-    """Pooling, causal mask, window, and the colour scale."""
+def _asked(name: str, options: Mapping, fixed: bool = False) -> tuple:
+    """Pooling, colour scale, causal mask and window."""
     pool = choice(_("A tile shows"), POOLS, "map_pool", default="max")
     st.caption(prose(f"map/pool_{pool}"))
     scale = choice(_("Colour scale"), SCALES, "map_scale", default="log")
-    # Each source begins with the mask that its pattern is meant for.
-    usual = longmap_sources.options(name).get("causal", False)
-    causal = st.toggle(_("Causal"), usual, key=f"map_causal_{name}", bind="query-params")
+    causal = options.get("causal", False)
+    if fixed:
+        return pool, scale, causal, None
+    causal = st.toggle(_("Causal"), causal, key=f"map_causal_{name}", bind="query-params")
     reach = choice(_("Window mask"), WINDOWS, "map_window", default="none")
     window = None if reach == "none" else (int(reach), 0 if causal else int(reach))
-    return pool, causal, window, scale
+    return pool, scale, causal, window

@@ -39,11 +39,14 @@ class Spec:
     pool: str
     causal: bool
     window: tuple[int, int] | None
-    digest: str = ""  # of an upload, or the name of a captured head
+    digest: str = ""  # of an upload, or of a model, a text and a layer
+    scale: float | None = None
+    softcap: float | None = None
 
     @property
     def options(self) -> dict:
-        return {"pool": self.pool, "causal": self.causal, "window": self.window}
+        names = ("pool", "causal", "window", "scale", "softcap")
+        return {name: getattr(self, name) for name in names}
 
 
 class Job:

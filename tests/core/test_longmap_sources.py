@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from core.errors import InputError
-from core.longmap_sources import LOCAL_REACH, REPEATS, SLOPE, SOURCES, make, options
+from core.longmap_sources import LOCAL_REACH, REPEATS, SLOPE, SOURCES, captured, make, options
 
 
 def weights(source) -> torch.Tensor:
@@ -94,3 +94,31 @@ def test_unknown_sources_and_lengths_are_refused():
         make("heads", 64)
     with pytest.raises(InputError, match="at least 8"):
         make("needle", 4)
+
+
+class Call:
+    """As much of a model's attention call as a source needs."""
+
+    name, scale, softcap, bias = "layer 1", 0.25, 30.0, None
+
+    def __init__(self, seen):
+        self.q, self.k = torch.randn(1, 2, 5, 8), torch.randn(1, 1, 5, 8)
+        self.seen = seen
+
+    def visible(self, sample):
+        return self.seen[None]
+
+
+def test_captured_heads_keep_their_scale_and_mask():
+    words = ["a", "b", "c", "d", "e"]
+    source = captured(Call(torch.ones(5, 5).tril().bool()), words)
+    assert source.options == {"causal": True, "scale": 0.25, "softcap": 30.0}
+    assert (source.heads, source.shape, source.tokens(4)) == (2, (5, 5), "e")
+    assert captured(Call(torch.ones(5, 5).bool()), words).options["causal"] is False
+
+
+def test_captured_heads_with_a_mask_of_their_own_are_refused():
+    hidden = torch.ones(5, 5).bool()
+    hidden[2, 3] = False
+    with pytest.raises(InputError, match="single pairs"):
+        captured(Call(hidden), [])

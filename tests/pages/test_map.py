@@ -453,3 +453,27 @@ def test_waiting_is_told(open_map, monkeypatch):
         app = open_map("zh", map_source="sink", map_seed=78)
         assert "正在等" in app.get("progress")[0].proto.text
         app.button(key="map_stop").click().run()
+
+
+# --- a model --------------------------------------------------------------------------------------
+
+
+def test_the_heads_of_a_model_are_shown_as_it_computes_them(open_map):
+    from core import models
+
+    if not models.offered():
+        pytest.skip("no model on this machine")
+    app = open_map(map_source="model", map_text="the cat saw the other cat", map_layer=2)
+    app.session_state["map_look"].head = 5
+    app.session_state["map_look"].cell = (2, 6)
+    app.run()
+    header, levels = sent(app)
+    reading = models.read(models.load("MiniLM"), "the cat saw the other cat", cut=True)
+    call = [n for n, each in enumerate(reading.calls) if each.kind != "cross"][1]
+    weights = reading.weights(call)[5].numpy()
+    assert header["count"] == header["gallery"]["count"] == 12
+    assert header["cell"]["names"] == ["cat", "cat"]
+    assert header["cell"]["weight"] == pytest.approx(float(weights[2, 6]), rel=1e-4)
+    scale = Scale(**header["picture"]["scale"])
+    np.testing.assert_allclose(levels.astype(int), scale.levels(weights).astype(int), atol=1)
+    assert app.query_params["head"] == "5"
