@@ -22,7 +22,7 @@ tensor([[0.4754, 0.1749, 0.1749, 0.1749]])
 """
 
 from core.longmap.problem import POOLS
-from core.longmap.refine import attention_map, refine
+from core.longmap.refining import attention_map, refine
 from core.longmap.result import AttentionMap, Cell
 
 __all__ = ["POOLS", "AttentionMap", "Cell", "attention_map", "refine"]

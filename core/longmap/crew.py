@@ -20,18 +20,18 @@ import torch
 
 from core.longmap.sweep import Scratch
 
-_STARTING = threading.Lock()
+CORES = torch.get_num_threads()  # as torch counts them at the start; OMP_NUM_THREADS sets them
 POLL = 0.02  # seconds between two questions to `stop`
 
 
 def places(device: torch.device) -> list[torch.device]:
     """Where blocks are computed at the same time.
 
-    >>> len(places(torch.device("cpu"))) == torch.get_num_threads()
+    >>> len(places(torch.device("cpu"))) == CORES
     True
     """
     if device.type == "cpu":
-        return [device] * torch.get_num_threads()
+        return [device] * CORES
     return [torch.device(device.type, index) for index in range(torch.cuda.device_count())]
 
 
@@ -82,31 +82,50 @@ class _Crew:
                     self.done += bool(finished)
 
     def share(self, where, stop) -> None:
-        ready = threading.Barrier(len(where) + 1)
-        threads = [threading.Thread(target=self._member, args=(d, ready)) for d in where]
-        with _STARTING:
-            count = torch.get_num_threads()
+        threads = [threading.Thread(target=self._member, args=(place,)) for place in where]
+        with _one_core_each:
             for thread in threads:
                 thread.start()
-            ready.wait()
-            # A thread that asks for one core asks for all threads started later, too.
-            torch.set_num_threads(count)
-        ready.wait()
-        try:
-            while any(thread.is_alive() for thread in threads):
-                self.halt = self.halt or bool(stop and stop())
-                threads[0].join(POLL if stop else None)
-                threads = [thread for thread in threads if thread.is_alive()]
-        finally:
-            self.halt = self.halt or any(thread.is_alive() for thread in threads)
-            for thread in threads:
-                thread.join()
+            try:
+                while threads:
+                    self.halt = self.halt or bool(stop and stop())
+                    threads[0].join(POLL if stop else None)
+                    threads = [thread for thread in threads if thread.is_alive()]
+            finally:  # also when the one who waits is interrupted
+                self.halt = self.halt or bool(threads)
+                for thread in threads:
+                    thread.join()
 
-    def _member(self, device, ready) -> None:
-        torch.set_num_threads(1)
-        ready.wait()
-        ready.wait()
+    def _member(self, device) -> None:
         try:
+            torch.set_num_threads(1)
             self.labour(device, bool)
         except BaseException as failure:  # raised again where it was asked for
             self.failure, self.halt = failure, True
+
+
+class _OneCoreEach:
+    """While any crew works, torch's operations take one core each: its number is put back after.
+
+    The number is one for the whole process (that of MKL) and one per thread (that of OpenMP), and
+    a thread born meanwhile starts with 1: a low number outside the main thread is not believed.
+    """
+
+    def __init__(self):
+        self.lock, self.crews, self.count = threading.Lock(), 0, CORES
+
+    def __enter__(self):
+        with self.lock:
+            if not self.crews:
+                main = threading.current_thread() is threading.main_thread()
+                self.count = torch.get_num_threads() if main else CORES
+            self.crews += 1
+
+    def __exit__(self, *failure):
+        with self.lock:
+            self.crews -= 1
+            if not self.crews:
+                torch.set_num_threads(self.count)
+
+
+_one_core_each = _OneCoreEach()
