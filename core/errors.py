@@ -133,6 +133,8 @@ SENTENCES = {
     "translator-long": "The sentence has {got} words: shorten it to at most {most}.",
     "translator-unknown": "“{got}” is not among the {known} words that this translator knows; "
     "nearest: {near}.",
+    "map-mask": "{name} hides or weighs single pairs, which the whole map cannot show: "
+    "choose another layer or model.",
     "mask-looks-boolean": "the float mask holds only 0 and 1 and is added as it is: "
     "if 1 was meant as 'may attend', convert it with mask.bool().",
     "rank-map": "q and k have {q} and {k} dimensions: give both 2 (S, d) and (T, d), "
