@@ -23,6 +23,7 @@ KINDS = {
     "decoder": N_("decoder: the answer looks at itself"),
     "cross": N_("cross: the answer looks at the text"),
 }
+MARKED = 128  # queries or keys up to which a layer is drawn again to mark the chosen head
 STARTS = {"qkv": N_("from Q, K and V"), "inputs": N_("from X and W")}
 
 
@@ -128,7 +129,9 @@ def layer(reading: models.Reading, current: tuple[int, int]) -> None:
     )
     words = (_("queries"), _("keys"), _("largest of its block"))
     dark = st.context.theme.type == "dark"
-    figure = _layer(reading, call, head, tuple(map(tuple, names)), titles, words, dark)
+    # A long text takes half a second to be reduced: not again for another mark on one of the heads.
+    marked = head if max(map(len, names)) <= MARKED else None
+    figure = _layer(reading, call, marked, tuple(map(tuple, names)), titles, words, dark)
     said = _("Weights of {h} heads as heatmaps: queries down, keys across").format(h=len(titles))
     st.plotly_chart(figure, theme=None, config=STILL, key="model_layer_heads", alt=said)
 
