@@ -16,8 +16,6 @@ import { Picture } from "./picture.js";
 import { rulers, whole } from "./rulers.js";
 import { View } from "./view.js";
 
-const QUIET = 30; // ms without a further move before the server is asked
-const LONGEST = 120; // ms of moving without a question
 const LOST = 4000; // ms after which an answer is no longer waited for
 const AGAIN = 350; // ms until a coarse picture is asked for again
 const SPEAK_AFTER = 350;
@@ -571,13 +569,10 @@ class LongMap {
 
   // ── What the server is asked ──────────────────────────────────────────────────────────────────
 
-  /** Ask for what is on screen, soon; `more` says what was chosen since. */
+  /** Ask for what is on screen; `more` says what was chosen since. */
   ask(more = {}) {
     if (Object.keys(more).length) this.wish = { ...this.wish, ...more };
-    if (!this.waiting) this.since = performance.now();
-    clearTimeout(this.waiting);
-    const left = Math.max(0, LONGEST - (performance.now() - this.since));
-    this.waiting = setTimeout(() => this.flush(), Math.min(QUIET, left));
+    this.waiting ??= setTimeout(() => this.flush(), 0); // all that one event changes, at once
   }
 
   flush() {

@@ -25,7 +25,7 @@ AT_ONCE = 4096**2  # scores of a map that needs no coarse picture before
 ABANDONED = 6.0  # seconds without a look
 PICTURES = 6  # finer pictures kept per job
 RATE = 2e8  # scores per second of a view, until measured
-QUICK = 0.1  # seconds that a view may take at once
+QUICK = 0.08  # seconds that a view may take at once
 LONGEST = 3.0  # seconds that a finer picture may take
 
 
@@ -64,7 +64,8 @@ class Job:
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self._news = threading.Condition(self._lock)
-        self._finer: tuple | None = None
+        self._finer: dict[str, tuple] = {}  # reader -> the finer picture they wait for
+        self._sharpening = False
 
     # --- what a page asks -------------------------------------------------------------------------
 
@@ -93,8 +94,11 @@ class Job:
             if self.state == "stopped":
                 self._start()
 
-    def picture(self, view, pixels, head: int) -> map_picture.Picture:
-        """What `view` looks like, at once; a finer picture is begun where that takes longer."""
+    def picture(self, view, pixels, head: int, who: str = "") -> map_picture.Picture:
+        """What `view` looks like, at once; a finer picture is begun where that takes longer.
+
+        `who` is looking: what they wished for before is given up.
+        """
         with self.store.attending():
             began = time.perf_counter()
             found = map_picture.fitting(
@@ -102,8 +106,8 @@ class Job:
             )
             if not found.coarse and found.block != (1, 1):
                 self.store.measured(view[2] * view[3], time.perf_counter() - began)
-        if found.wanted and found.wanted[-1] <= self.store.rate * LONGEST:
-            self._refine(found.wanted)
+        within = found.wanted and found.wanted[-1] <= self.store.rate * LONGEST
+        self._refine(who, found.wanted if within else None)
         return found
 
     @property
@@ -194,29 +198,39 @@ class Job:
 
     # --- finer pictures ---------------------------------------------------------------------------
 
-    def _refine(self, wanted: tuple) -> None:
-        """Compute one finer picture; of several wished for meanwhile only the last."""
+    def _refine(self, who: str, wanted: tuple | None) -> None:
+        """Compute one finer picture for a reader, in place of the one they wished for before."""
         with self._lock:
-            running, self._finer = self._finer is not None, wanted
+            if wanted is None:
+                self._finer.pop(who, None)
+                return
+            self._finer[who] = wanted
+            running, self._sharpening = self._sharpening, True
         if not running:
             threading.Thread(target=self._sharpen, daemon=True).start()
 
     def _sharpen(self) -> None:
-        wanted = None
-        while wanted != self._finer:
-            wanted = self._finer
+        while True:
+            with self._lock:
+                who, wanted = next(iter(self._finer.items()), (None, None))
+                self._sharpening = wanted is not None
+            if wanted is None:
+                return
             try:
-                with self.store.attending():
-                    found = map_picture.sharp(self.map, wanted)
-                self.kept[wanted[:3]] = found
-                while len(self.kept) > PICTURES:
-                    self.kept.popitem(last=False)
+                self._keep(wanted, lambda who=who, mine=wanted: self._finer.get(who) != mine)
             except Exception:
                 logging.getLogger(__name__).exception("a view could not be computed")
             with self._lock:
-                if wanted == self._finer:
-                    self._finer = None
-                    return
+                if self._finer.get(who) == wanted:
+                    del self._finer[who]
+
+    def _keep(self, wanted: tuple, given_up: Callable[[], bool]) -> None:
+        with self.store.attending():
+            found = map_picture.in_bands(self.map, wanted, given_up)
+        if found is not None:
+            self.kept[wanted[:3]] = found
+            while len(self.kept) > PICTURES:
+                self.kept.popitem(last=False)
 
 
 class Store:

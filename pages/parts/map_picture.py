@@ -99,6 +99,26 @@ def sharp(found, wanted) -> Picture:
     return Picture(view, (_ceil(rows, tiles), _ceil(cols, tiles)), weights)
 
 
+def in_bands(found, wanted, given_up) -> Picture | None:
+    """The same as `sharp`, a band of rows at a time; None as soon as `given_up()` is true."""
+    head, view, pixels, _effort = wanted
+    i, j, rows, cols = view
+    tiles = min(pixels) if min(rows, cols) > min(pixels) else max(pixels)
+    block = (_ceil(rows, tiles), _ceil(cols, tiles))
+    if max(block) == 1 or block[0] > tiles:
+        return None if given_up() else sharp(found, wanted)
+    step = tiles // block[0] * block[0]  # rows that come unpooled
+    bands = []
+    for start in range(0, rows, step):
+        if given_up():
+            return None
+        count = min(step, rows - start)
+        band = found.region(i + start, j, count, cols, tiles=tiles, head=head).cpu().numpy()
+        times = (block[0], 1)
+        bands.append(_pool(band, times, [np.ones(count, np.float32), None], found.problem.pool))
+    return Picture(view, block, np.concatenate(bands))
+
+
 def overview(found, head: int, most: int = OVERVIEW) -> Picture:
     """All of the map, in at most `most` tiles each way."""
     p, base = found.problem, _base(found)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from uuid import uuid4
 
 import numpy as np
 import streamlit as st
@@ -34,6 +35,7 @@ class Look:
     n: int = 0  # the browser's last question
     epoch: int = 1  # raised when the server wants the browser elsewhere
     heard: dict | None = field(default=None, repr=False)
+    who: str = field(default_factory=lambda: uuid4().hex, repr=False)
 
 
 def stage(job: Job, scale: str) -> None:
@@ -184,7 +186,7 @@ def _component(job: Job, look: Look, scale: str) -> None:
     S, T = look.shape
     heads = _heads(job, scale)
     most = map_picture.MOST_WITH_HEADS if heads else map_picture.MOST
-    picture = job.picture(look.view, tuple(min(n, most) for n in look.pixels), look.head)
+    picture = job.picture(look.view, tuple(min(n, most) for n in look.pixels), look.head, look.who)
     small = map_picture.overview(found, look.head)
     brightest = max(heads[1], key=lambda each: each.weights.max()) if heads else small
     scales = tuple(map_picture.scale(scale, each, T) for each in (picture, small, brightest))

@@ -247,6 +247,28 @@ def test_what_takes_too_long_is_coarse_until_it_has_been_made(long_map):
     assert (second.coarse, second.wanted, second.block) == (None, None, (2, 2))
 
 
+@pytest.mark.parametrize("pool", ["max", "mean"])
+@pytest.mark.parametrize("view", [(10, 10, 200, 350), (0, 0, 900, 900), (700, 33, 199, 65)])
+def test_a_picture_in_bands_is_the_same_and_is_given_up_between_two(pool, view):
+    source = make("needle", 900)
+    found = longmap.attention_map(source.q, source.k, tiles=30, pool=pool)
+    wanted = (0, view, (40, 64), 0)
+    whole = map_picture.sharp(found, wanted)
+    bands = map_picture.in_bands(found, wanted, lambda: False)
+    assert (bands.rect, bands.block) == (whole.rect, whole.block)
+    np.testing.assert_allclose(bands.weights, whole.weights, rtol=1e-5)
+    asked = iter([False, True])
+    assert map_picture.in_bands(found, wanted, lambda: next(asked, True)) is None
+
+
+def test_a_finer_picture_comes_for_each_reader(needle_job):
+    needle_job.kept.clear()
+    for who, view in (("a", (0, 0, 150, 150)), ("b", (100, 100, 150, 150))):
+        needle_job._refine(who, (0, view, (64, 64), 22_500))
+    wait(lambda: len(needle_job.kept) == 2 and not needle_job._sharpening)
+    assert needle_job.kept[(0, (0, 0, 150, 150), (64, 64))].block == (3, 3)
+
+
 def test_means_are_weighted_by_what_a_tile_covers():
     """7 rows in tiles of 2 leave a last one of 1: it must not count as much as the others."""
     q, k = torch.randn(7, 4), torch.randn(7, 4)
