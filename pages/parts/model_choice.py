@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ipaddress import ip_address
+from urllib.parse import urlsplit
 
 import streamlit as st
 
@@ -17,16 +18,20 @@ FIRST, SECOND = (
     "We sat on the river bank and watched the boats.",
     "She opened a bank account in the city.",
 )
+FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Real-Ip", "Via")  # what proxies add
 LETTERS = 12_000  # of a text; far beyond what 1,024 tokens hold
 
 
 def local() -> bool:
     """Whether only this machine reaches the page: the server listens here, the visitor is here,
-    and the address that the browser asked for is here. A proxy makes the last one fail."""
+    and the browser asked for an address here. Behind a proxy the origin or its headers tell."""
+    headers = st.context.headers
     listening = str(st.get_option("server.address") or "")
-    asked = str(st.context.headers.get("Host") or "").rpartition(":")[0].strip("[]")
-    visitor = st.context.ip_address  # None on this machine
-    return all(_loopback(name) for name in (listening, asked, visitor or "127.0.0.1"))
+    asked = str(headers.get("Host") or "").rpartition(":")[0].strip("[]")
+    origin = urlsplit(str(headers.get("Origin") or "//localhost")).hostname or ""
+    visitor = st.context.ip_address or "127.0.0.1"  # None on this machine
+    passed_on = any(headers.get(name) for name in FORWARDED)
+    return not passed_on and all(map(_loopback, (listening, asked, origin, visitor)))
 
 
 def _loopback(name: str) -> bool:
@@ -85,6 +90,8 @@ def _asked(offered: list[str], here: bool) -> str:
         source = st.text_input(
             label, key="model_typed", placeholder="/models/bert-base", help=prose("model/folder")
         ).strip()
+        if not source:
+            st.caption(prose("model/folder"))
     refused = not here and linked and linked not in offered
     if refused:
         complain(InputError("model-place", name=linked))

@@ -193,20 +193,24 @@ def test_without_any_model_the_page_says_how_to_get_one(app_test, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("address", "host", "visitor", "wanted"),
+    ("address", "headers", "visitor", "wanted"),
     [
-        ("127.0.0.1", "localhost:8501", None, True),
-        ("127.0.0.1", "[::1]:8501", None, True),
-        ("0.0.0.0", "localhost:8501", None, False),  # it listens to everyone
-        ("127.0.0.1", "example.org", None, False),  # through a proxy
-        ("127.0.0.1", "127.0.0.1:8501", "10.0.0.7", False),
-        ("127.0.0.1", "", None, False),
+        ("127.0.0.1", {"Host": "localhost:8501"}, None, True),
+        ("127.0.0.1", {"Host": "[::1]:8501", "Origin": "http://[::1]:8501"}, None, True),
+        ("0.0.0.0", {"Host": "localhost:8501"}, None, False),  # it listens to everyone
+        ("", {"Host": "localhost:8501"}, None, False),
+        ("127.0.0.1", {"Host": "example.org"}, None, False),
+        ("127.0.0.1", {"Host": "localhost:8501", "Origin": "https://example.org"}, None, False),
+        ("127.0.0.1", {"Host": "localhost:8501", "X-Forwarded-For": "10.0.0.7"}, None, False),
+        ("127.0.0.1", {"Host": "127.0.0.1:8501"}, "10.0.0.7", False),
+        ("127.0.0.1", {}, None, False),
     ],
 )
-def test_who_counts_as_sitting_at_the_machine(monkeypatch, address, host, visitor, wanted):
+def test_who_counts_as_sitting_at_the_machine(monkeypatch, address, headers, visitor, wanted):
     class Context:
-        headers, ip_address = {"Host": host}, visitor
+        pass
 
+    Context.headers, Context.ip_address = headers, visitor
     monkeypatch.setattr(model_choice.st, "get_option", lambda name: address)
     monkeypatch.setattr(model_choice.st, "context", Context)
     assert model_choice.local() is wanted
