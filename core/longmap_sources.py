@@ -188,7 +188,7 @@ def _word(token: int, order: list[int]) -> str:
     """A made-up word of two syllables or more for each token, every one different.
 
     >>> _word(3, [0, 71, 142, 213])
-    'didi'
+    'bobo'
     """
     more, at = divmod(token, len(order))
     first, second = divmod(order[at], len(_SYLLABLES))

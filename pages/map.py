@@ -3,6 +3,7 @@
 import streamlit as st
 
 from parts import map_controls as controls
+from parts.map_code import take_along
 from parts.map_view import go_to, stage
 from parts.text import _, prose
 
@@ -29,5 +30,4 @@ if job.source.landmark:
 st.header(_("How to read it"), anchor=False)
 st.markdown(prose("map/reading"))
 st.header(_("In a notebook"), anchor=False)
-st.markdown(prose("map/notebook"))
-st.code(prose("map/snippet"), language="python")
+take_along(job, scale)

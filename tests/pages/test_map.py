@@ -10,7 +10,8 @@ import torch
 from core import longmap
 from core.longmap_sources import SOURCES, Source, make
 from parts import map_picture, map_view
-from parts.map_component import pack, unpack
+from parts.map_code import snippet
+from parts.map_component import pack, unpack, words
 from parts.map_controls import POOLS, SCALES, WINDOWS
 from parts.map_controls import SOURCES as OFFERED
 from parts.map_jobs import Job, Spec, Store
@@ -313,8 +314,6 @@ def test_what_is_sent_stays_under_its_limit():
     """1,024² levels, 192² small ones, the words: less than 1.1 MB."""
     largest = Picture((0, 0, 1024, 1024), (1, 1), np.random.rand(1024, 1024).astype("f4"))
     small = Picture((0, 0, 1024, 1024), (6, 6), np.random.rand(192, 192).astype("f4"))
-    from parts.map_component import words
-
     packed = pack({"text": words()}, largest, small, (Scale("log", 1e-5, 1.0),) * 2)
     assert len(packed) < 1.1e6
 
@@ -499,3 +498,27 @@ def test_the_heads_of_a_model_are_shown_as_it_computes_them(open_map):
     scale = Scale(**header["picture"]["scale"])
     np.testing.assert_allclose(levels.astype(int), scale.levels(weights).astype(int), atol=1)
     assert app.query_params["head"] == "5"
+
+
+# --- taking it along ------------------------------------------------------------------------------
+
+
+def test_the_code_makes_the_map_that_is_shown(open_map, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    app = open_map(
+        map_source="needle", map_pool="mean", map_window="64", map_seed=3, cell="250,200"
+    )
+    (code,) = [each.value for each in app.code]
+    exec(compile(code, "snippet", "exec"), scope := {})
+    shown = sent(app)[0]["cell"]["weight"]
+    assert scope["cell"].weight == pytest.approx(shown, rel=1e-9)
+    assert capsys.readouterr().out.startswith(str(scope["cell"].weight))
+    assert (scope["m"].problem.pool, scope["m"].problem.window) == ("mean", (64, 64))
+    assert (tmp_path / "map.png").read_bytes()[:4] == b"\x89PNG"
+
+
+@pytest.mark.parametrize("source", ["own", "model"])
+def test_code_for_given_tensors_leaves_them_to_the_reader(source):
+    code = snippet(Spec(source, 5, 0, "max", True, None, "x", 0.25, 30.0), (1, 1), heads=2)
+    assert "attention_map(q, k, causal=True, scale=0.25, softcap=30.0)" in code
+    assert "make(" not in code
