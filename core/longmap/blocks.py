@@ -3,12 +3,13 @@
 >>> import torch
 >>> from core.longmap.problem import problem
 >>> from core.longmap.sweep import Scratch
->>> p, rows = problem(torch.eye(2), torch.eye(2), scale=0.0), Rows(1, 2)
->>> row_facts(p, 0, torch.arange(2), rows, Scratch(torch.device("cpu"))).largest
+>>> p = problem(torch.eye(2), torch.eye(2), scale=0.0)
+>>> rows = Rows(p)
+>>> row_facts(p, 0, range(2), rows, Scratch(torch.device("cpu"))).largest
 tensor([[-1., -1.],
         [-1., -1.]])
->>> rows.lse.exp()
-tensor([[2., 2.]], dtype=torch.float64)
+>>> rows.log_sums(0, range(2)).exp()
+tensor([2., 2.], dtype=torch.float64)
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from dataclasses import dataclass
 import torch
 
 from core.longmap.problem import Problem, Tiles
+from core.longmap.rows import LN2, Rows
 from core.longmap.sweep import Scratch, Swept, hide, sweep
 
-LN2 = math.log(2)
 # Rows and keys whose scores stand in memory at once: they fit a core's cache, or fill a GPU.
-BLOCK = {"cpu": (256, 512), "cuda": (4096, 4096)}
+BLOCK = {"cpu": (512, 512), "cuda": (4096, 4096)}
 
 
 def block_size(device: torch.device) -> tuple[int, int]:
@@ -31,40 +32,19 @@ def block_size(device: torch.device) -> tuple[int, int]:
     return BLOCK.get(device.type, BLOCK["cuda"])
 
 
-class Rows:
-    """What is kept of each query, (h, S): NaN, or −1, where it is not known yet."""
-
-    def __init__(self, h: int, S: int):
-        self.lse = torch.full((h, S), math.nan, dtype=torch.float64)
-        self.entropy = torch.full((h, S), math.nan, dtype=torch.float64)
-        self.largest = torch.full((h, S), math.nan)
-        self.winner = torch.full((h, S), -1)  # the tile of the largest weight
-        self.where = torch.full((h, S), -1)
-
-
 def row_facts(problem: Problem, head: int, at, rows: Rows, scratch: Scratch, mass=False) -> Swept:
-    """Sweep the queries `at` (n) of a head and note their facts.
+    """Sweep the queries `at` (a range, or positions) of a head and note their facts.
 
     In what is returned, `largest` has become the logarithm (base 2) of the largest weight in each
     tile, and `mass`, if asked for, the sum of the weights there.
     """
-    device = scratch.device
-    keys = problem.keys(head, device)
-    q = problem.q[head, at.to(problem.q.device)].to(device)
-    low, high = (x.to(device) for x in problem.seen(at))
-    width = block_size(device)[1]
-    found = sweep(keys, q, low, high, problem.columns, scratch, width=width, mass=mass)
-    log = found.total.log2()
-    blind = low >= high
-    top = found.largest.max(-1)
-    weight = torch.where(blind, 0.0, (top.values.double() - log).exp2())
-    entropy = torch.where(blind, 0.0, (log - found.moment / found.total) * LN2)
-    shift = 0.0 if found.shift is None else found.shift
-    rows.lse[head, at] = torch.where(blind, -math.inf, (log + shift) * LN2 + keys.shift(q)).cpu()
-    rows.entropy[head, at] = entropy.clamp_min(0).cpu()
-    rows.largest[head, at] = weight.float().cpu()
-    rows.winner[head, at] = torch.where(blind, -1, top.indices).cpu()
-    _shares(found, log)
+    keys = problem.keys(head, scratch.device)
+    found = sweep(
+        keys, problem.asked(head, at, scratch.device), problem.columns, scratch,
+        band=problem.band, width=block_size(scratch.device)[1], mass=mass,
+    )  # fmt: skip
+    rows.note(head, at, found)
+    _shares(found, found.total.log2())
     return found
 
 
@@ -121,21 +101,21 @@ class Block:
         start = self.down.start + first * self.down.size
         stop = min(self.down.start + last * self.down.size, self.down.stop)
         made = None
-        for at in torch.arange(start, stop).split(block_rows(self.down, scratch.device)):
+        for at in runs(start, stop, block_rows(self.down, scratch.device)):
             part = pool_rows(self._weights(at, scratch), self.pool, self.down.size).cpu()
             made = join(made, part, self.pool)
         return made / areas(self.down, self.across)[first:last] if self.pool == "mean" else made
 
-    def _weights(self, at, scratch) -> Swept:
+    def _weights(self, at: range, scratch) -> Swept:
         p, device = self.problem, scratch.device
-        keys = p.keys(self.head, device)
-        q = p.q[self.head, at.to(p.q.device)].to(device)
-        low, high = (x.to(device) for x in p.seen(at))
-        mass, width = self.pool != "max", block_size(device)[1]
-        found = sweep(keys, q, low, high, self.across, scratch, width=width, mass=mass, total=False)
-        lse = self.rows.lse[self.head, at].to(device)
-        log = (lse - keys.shift(q)) / LN2 - (0.0 if found.shift is None else found.shift)
-        _shares(found, log)
+        keys, asked = p.keys(self.head, device), p.asked(self.head, at, device)
+        found = sweep(
+            keys, asked, self.across, scratch,
+            band=p.band, width=block_size(device)[1], mass=self.pool != "max", total=False,
+        )  # fmt: skip
+        lse = self.rows.log_sums(self.head, at).to(device)
+        log = (lse - keys.shift(asked.q)) / LN2
+        _shares(found, log if found.shift is None else log - found.shift)
         return found
 
 
@@ -143,6 +123,15 @@ def jobs(down: Tiles, device: torch.device) -> list[tuple[int, int]]:
     """Runs (first, last) of row tiles that are done together."""
     step = max(1, block_size(device)[0] // down.size)
     return [(first, min(first + step, down.count)) for first in range(0, down.count, step)]
+
+
+def runs(start: int, stop: int, step: int) -> list[range]:
+    """`start` to `stop` in ranges of at most `step`.
+
+    >>> runs(1, 4, 2)
+    [range(1, 3), range(3, 4)]
+    """
+    return [range(at, min(at + step, stop)) for at in range(start, stop, step)]
 
 
 def block_rows(down: Tiles, device: torch.device) -> int:
@@ -160,18 +149,18 @@ def join(made, part, pool: str) -> torch.Tensor:
     return torch.maximum(made, part) if pool == "max" else made + part
 
 
-def overflow(problem: Problem, head: int, first: int, last: int, scratch) -> tuple | None:
-    """The first q·k of queries `first` to `last` that passes the range of their type, or None."""
+def overflow(problem: Problem, head: int, at: range, scratch) -> tuple | None:
+    """The first q·k of some queries that passes the range of their type, (head, i, j) or None."""
     most = torch.finfo(problem.q.dtype).max
-    q = problem.q[head, first:last].to(scratch.device)
-    k = problem.keys(head, scratch.device).k
-    if float(q.double().norm(dim=-1).nan_to_num(0.0).max()) * problem.longest(head) <= most:
+    longest = float(problem.lengths[head, at.start : at.stop].max())
+    keys = problem.keys(head, scratch.device)
+    if longest * keys.given_longest <= most:
         return None
     kind = torch.float32 if problem.q.dtype == torch.float16 else torch.float64
-    low, high = (x.to(scratch.device) for x in problem.seen(torch.arange(first, last)))
-    found = []
-    for start in range(int(low.min()), int(high.max()), width := block_size(scratch.device)[1]):
-        raw = (q.to(kind) @ k[start : start + width].to(kind).T).abs_()
-        hit = (hide(raw, low, high, start) > most).nonzero()
-        found += [(head, first + i, start + j) for i, j in hit[:1].tolist()]
+    asked, found = problem.asked(head, at, scratch.device), []
+    q, width = asked.q.to(kind), block_size(scratch.device)[1]
+    for start in range(int(asked.low.min()), int(asked.high.max()), width):
+        raw = (q @ keys.k[start : start + width].to(kind).T).abs_()
+        hit = (hide(raw, asked.low, asked.high, start) > most).nonzero()
+        found += [(head, at.start + i, start + j) for i, j in hit[:1].tolist()]
     return min(found, default=None)

@@ -69,13 +69,18 @@ class Keys:
         parts = (part.double().norm(dim=-1) for part in self.k.split(8192))
         return max(float(part.nan_to_num(0.0, posinf=math.inf).max()) for part in parts)
 
-    def bound(self, q: torch.Tensor) -> float:
-        """No score of these queries, uncapped, is further from 0, in powers of 2 (Cauchy–Schwarz).
+    def bound(self, length: float) -> float:
+        """No score, uncapped, of queries of this length is further from 0 (Cauchy–Schwarz).
 
-        A cap comes too late to shorten the rounding: long vectors may have a product near 0.
+        In powers of 2. A cap comes too late to shorten the rounding: long vectors may have a
+        product near 0.
         """
-        longest = float(q.double().norm(dim=-1).nan_to_num(0.0).max()) * self.longest
-        return longest * (self.cap or 1.0)
+        return length * self.longest * (self.cap or 1.0)
+
+    @cached_property
+    def finite(self) -> bool:
+        """No NaN among them."""
+        return not bool(self.narrow.isnan().any())
 
     def shift(self, q: torch.Tensor) -> torch.Tensor:
         """What the mean key adds to each row of scores, in nats, float64."""

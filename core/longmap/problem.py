@@ -13,8 +13,10 @@ all that the rest of the engine knows of masks.
 
 from __future__ import annotations
 
+import math
 import threading
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -47,6 +49,20 @@ class Tiles(NamedTuple):
         """Where each block begins, and where the last one ends: int64 (count + 1)."""
         inner = torch.arange(self.start, self.stop, self.size)
         return torch.cat([inner, torch.tensor([self.stop])])
+
+
+class Asked(NamedTuple):
+    """Some queries of a head, on the device that answers them.
+
+    `low`, `high` (n): which keys each one sees. `first`: the position of the first if they follow
+    one another, else None. `bound`: their scores are no further from 0, in powers of 2.
+    """
+
+    q: torch.Tensor
+    low: torch.Tensor
+    high: torch.Tensor
+    first: int | None
+    bound: float
 
 
 def cut(start: int, stop: int, tiles: int) -> Tiles:
@@ -113,9 +129,33 @@ class Problem:
         high = torch.minimum(high, at + 1) if self.causal else high
         return low, torch.maximum(high.clamp(0, self.T), low)
 
-    def longest(self, head: int) -> float:
-        """The length of the longest key that a head reads, as it was given."""
-        return self.keys(head).given_longest
+    @property
+    def band(self) -> tuple[float, float]:
+        """Query i sees keys from i + band[0] to i + band[1], both included, that there are."""
+        left, right = self.window
+        off = self.T - self.S if self.causal == "bottom-right" else 0
+        last = [off + side for side in (right, 0) if side >= 0][: 2 if self.causal else 1]
+        last = last if right >= 0 or self.causal else [math.inf]
+        return off - left if left >= 0 else -math.inf, min(last)
+
+    @cached_property
+    def lengths(self) -> torch.Tensor:
+        """How long each query is, float32 (h, S) on the CPU; NaN counts as 0."""
+        parts = [torch.linalg.vector_norm(q, dim=-1, dtype=torch.float64) for q in self.q]
+        return torch.stack(parts).nan_to_num_(0.0, posinf=math.inf).float().cpu()
+
+    def asked(self, head: int, at: range | torch.Tensor, device) -> Asked:
+        """The queries at these positions."""
+        run = isinstance(at, range)
+        index = slice(at.start, at.stop) if run else at
+        place = index if run else at.to(self.q.device)
+        q = self.q[head, place].to(device)
+        seen = self.seen(torch.arange(at.start, at.stop) if run else at)
+        low, high = (x.to(device) for x in seen)
+        longest = float(self.lengths[head, index].max())
+        return Asked(
+            q, low, high, at.start if run else None, self.keys(head, device).bound(longest)
+        )
 
     def keys(self, head: int, device: torch.device | None = None) -> Keys:
         """The keys that a head reads, made ready once per device."""

@@ -16,7 +16,16 @@ from collections.abc import Callable, Iterator
 import torch
 
 from core.errors import require
-from core.longmap.blocks import areas, block_rows, block_size, jobs, join, pool_rows, row_facts
+from core.longmap.blocks import (
+    areas,
+    block_rows,
+    block_size,
+    jobs,
+    join,
+    pool_rows,
+    row_facts,
+    runs,
+)
 from core.longmap.crew import work
 from core.longmap.problem import Problem, problem
 from core.longmap.result import AttentionMap
@@ -125,12 +134,12 @@ def _doer(made: AttentionMap):
         head, first, last = job
         start, stop = first * size, min(last * size, p.S)
         pooled = None
-        for at in torch.arange(start, stop).split(block_rows(p.rows, scratch.device)):
+        for at in runs(start, stop, block_rows(p.rows, scratch.device)):
             if pooled is not None and halted():
                 return False
             found = row_facts(p, head, at, made._rows, scratch, mass)
             pooled = join(pooled, pool_rows(found, p.pool, size).cpu(), p.pool)
-        made._checked(head, start, stop, scratch)
+            made._check(head, at, scratch)
         made._tiles[head, first:last] = pooled if cells is None else pooled / cells[first:last]
         made._known[head, first:last] = True
         return True

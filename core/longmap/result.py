@@ -17,9 +17,10 @@ from dataclasses import dataclass
 import torch
 
 from core.errors import Notice, require
-from core.longmap.blocks import Block, Rows, overflow, row_facts
+from core.longmap.blocks import Block, overflow, row_facts
 from core.longmap.crew import work
 from core.longmap.problem import Problem, cut
+from core.longmap.rows import Rows
 from core.longmap.sweep import hide
 
 VIEW = 1 << 24  # cells of a rectangle that may stand in memory at full resolution
@@ -53,9 +54,9 @@ class AttentionMap:
 
     def __init__(self, problem: Problem):
         self.problem = problem
-        h, S, R, C = problem.h, problem.S, problem.rows.count, problem.columns.count
+        h, R, C = problem.h, problem.rows.count, problem.columns.count
         self._tiles = torch.zeros(h, R, C)
-        self._rows = Rows(h, S)
+        self._rows = Rows(problem)
         self._known = torch.zeros(h, R, dtype=torch.bool)
         self._overflow: list[tuple[int, int, int]] = []
         self.seconds_left: float | None = None
@@ -127,7 +128,7 @@ class AttentionMap:
     def _find(self, head: int) -> None:
         """Look for the strongest key within the tile that is known to hold it."""
         rows, columns = self._rows, self.problem.columns
-        open_ = (rows.where[head] < 0) & (rows.winner[head] >= 0)
+        open_ = (rows.where[head] < 0) & (rows.total[head] > 0)
         order = open_.nonzero()[:, 0]
         order = order[rows.winner[head, order].argsort(stable=True)]
         tiles, counts = rows.winner[head, order].unique_consecutive(return_counts=True)
@@ -252,7 +253,7 @@ class AttentionMap:
 
     def _lse(self, head: int, rows: torch.Tensor) -> torch.Tensor:
         """Of these rows, computed now where it is not known; +∞ for a query that sees nothing."""
-        missing = rows[self._rows.lse[head, rows].isnan()]
+        missing = rows[self._rows.total[head, rows].isnan()]
         if len(missing):
 
             def do(part, scratch, halted):
@@ -260,11 +261,11 @@ class AttentionMap:
                 return True
 
             work(missing.split(64), do, self.problem.q.device)
-        found = self._rows.lse[head, rows]
+        found = self._rows.log_sums(head, rows)
         return torch.where(found == -math.inf, math.inf, found)
 
-    def _checked(self, head: int, first: int, last: int, scratch) -> None:
+    def _check(self, head: int, at: range, scratch) -> None:
         """Look for scores that the input's own type cannot hold."""
-        found = overflow(self.problem, head, first, last, scratch)
+        found = overflow(self.problem, head, at, scratch)
         if found:
             self._overflow.append(found)

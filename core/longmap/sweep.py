@@ -19,7 +19,7 @@ import torch
 
 from core.longmap.keys import NARROW, WIDE, Keys
 
-DESKS = 4  # that a worker keeps prepared
+DESKS, VEILS = 4, 8  # that a worker keeps prepared
 DEEP = -1e5  # stands for −∞ where it is multiplied with a power that is 0
 
 
@@ -92,7 +92,8 @@ class Scratch:
     """What one worker uses again and again: buffers, and the desks that stand on them."""
 
     def __init__(self, device):
-        self.device, self._held, self._desks = torch.device(device), {}, {}
+        self.device = torch.device(device)
+        self._held, self._desks, self._veils = {}, {}, {}
 
     def buffer(self, name: str, rows: int, columns: int, dtype) -> torch.Tensor:
         """Uninitialised (rows, columns), the same memory for the same name."""
@@ -114,6 +115,19 @@ class Scratch:
                 self._desks.clear()
             self._desks[key] = _Desk(plan, n, s.view(-1), e.view(-1), mass)
         return self._desks[key]
+
+    def veil(self, band, ahead: int, like: torch.Tensor) -> torch.Tensor:
+        """0 where consecutive queries see keys that begin `ahead` of the first, else −∞."""
+        key = (band, ahead, like.shape, like.dtype)
+        if key not in self._veils:
+            if len(self._veils) >= VEILS:
+                self._veils.clear()
+            n, width = like.shape
+            at = torch.arange(ahead, ahead + width, device=self.device)
+            at = at - torch.arange(n, device=self.device)[:, None]
+            hidden = (at < band[0]) | (at > band[1])
+            self._veils[key] = torch.zeros_like(like).masked_fill_(hidden, -math.inf)
+        return self._veils[key]
 
 
 class _Step(NamedTuple):
@@ -161,28 +175,30 @@ class _Desk:
         return how(found.view(len(found), self.plan.count, self.plan.parts), -1)
 
 
-def sweep(keys: Keys, q, low, high, tiles, scratch, *, width=512, mass=False, total=True) -> Swept:
-    """Queries q (n, d) that see keys `low` to `high` (n) each, over the key tiles `tiles`."""
-    bound = keys.bound(q)
-    wide = not bound <= NARROW  # also where the bound is not a number
-    q = (q.double() if wide else q.float()).contiguous()
+def sweep(
+    keys: Keys, asked, tiles, scratch, *, band=None, width=512, mass=False, total=True
+) -> Swept:
+    """Queries (`problem.Asked`) over key tiles. `band`: what each sees if they are consecutive."""
+    wide = not asked.bound <= NARROW  # also where the bound is not a number
+    q = (asked.q.double() if wide else asked.q.float()).contiguous()
+    band = band if asked.first is not None and keys.finite else None
+    veil = _Veil(asked, band, scratch)
     shift, plan = None, layout(tiles, width)
-    if not min(bound, keys.cap or bound) <= WIDE:
-        found = _pass(keys, q, low, high, plan, scratch, None, False, False)
+    if not min(asked.bound, keys.cap or asked.bound) <= WIDE:
+        found = _pass(keys, q, veil, plan, scratch, None, False, False)
         shift = found.largest.amax(-1)
         shift = torch.where(shift == -math.inf, 0.0, shift)
-    return _pass(keys, q, low, high, plan, scratch, shift, mass, total)
+    return _pass(keys, q, veil, plan, scratch, shift, mass, total)
 
 
-def _pass(keys: Keys, q, low, high, plan: Layout, scratch: Scratch, shift, mass, total) -> Swept:
+def _pass(keys: Keys, q, veil: _Veil, plan: Layout, scratch: Scratch, shift, mass, total) -> Swept:
     desk = scratch.desk(plan, len(q), q.dtype, mass)
     desk.clear()
     views = keys.views(plan, q.dtype == torch.float64)
-    begin, end = int(low.min()), int(high.max())
-    inner, outer = int(low.max()), int(high.min())
+    begin, inner, outer, end = veil.begin, veil.inner, veil.outer, veil.end
     cap, off, powers = keys.cap, None if shift is None else shift[:, None], mass or total
     for piece, k, step in zip(plan.pieces, views, desk.steps, strict=True):
-        start, stop = piece[:2]
+        start, stop = piece.start, piece.stop
         if start >= end or stop <= begin:
             continue
         s, e, tiled, by_tile, top, mass_out, total_out, moment_out = step
@@ -191,7 +207,7 @@ def _pass(keys: Keys, q, low, high, plan: Layout, scratch: Scratch, shift, mass,
             s.tanh_().mul_(cap)
         masked = start < inner or stop > outer
         if masked:
-            hide(s, low if start < inner else None, high if stop > outer else None, start)
+            veil.over(s, start)
         if off is not None:
             s -= off
         torch.amax(tiled, -1, out=top)
@@ -215,13 +231,28 @@ def _pass(keys: Keys, q, low, high, plan: Layout, scratch: Scratch, shift, mass,
     )
 
 
+class _Veil:
+    """What a block of queries does not see: all before `begin`, nothing from `inner` to `outer`."""
+
+    def __init__(self, asked, band, scratch: Scratch):
+        self.low, self.high, self.first = asked.low, asked.high, asked.first
+        self.band, self.scratch = band, scratch
+        self.begin, self.end = int(self.low.min()), int(self.high.max())
+        self.inner, self.outer = int(self.low.max()), int(self.high.min())
+
+    def over(self, s: torch.Tensor, start: int) -> None:
+        """−∞ where a key from `start` on is not seen."""
+        if self.band is None:
+            hide(s, self.low, self.high, start)
+        else:
+            s += self.scratch.veil(self.band, start - self.first, s)
+
+
 def hide(s: torch.Tensor, low, high, start: int) -> torch.Tensor:
-    """−∞ before key `low` and from key `high` on, of each query (None: open), in place.
+    """−∞ before key `low` and from key `high` on, of each query, in place.
 
     >>> hide(torch.zeros(1, 4), torch.tensor([6]), torch.tensor([8]), 5)
     tensor([[-inf, 0., 0., -inf]])
     """
     at = torch.arange(start, start + s.shape[1], device=s.device)
-    if low is not None:
-        s.masked_fill_(at < low[:, None], -math.inf)
-    return s if high is None else s.masked_fill_(at >= high[:, None], -math.inf)
+    return s.masked_fill_((at < low[:, None]) | (at >= high[:, None]), -math.inf)
