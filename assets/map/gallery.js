@@ -25,7 +25,7 @@ export class Gallery {
       const canvas = element("canvas", { width: SIDE, height: SIDE, "aria-hidden": "true" });
       const all = { i: 0, j: 0, rows: S, cols: T };
       picture.draw(canvas.getContext("2d"), all, { x: 0, y: 0, width: SIDE, height: SIDE });
-      const name = element("span", { text: fill(text.head, { head }) });
+      const name = element("span", { text: fill(text.head, { head: head + 1 }) });
       const button = element("button", { type: "button", "data-head": head }, canvas, name);
       button.addEventListener("click", () => this.choose(head));
       return button;
@@ -36,5 +36,9 @@ export class Gallery {
   mark(head, heads) {
     this.node.hidden = heads === 1;
     this.buttons?.forEach((button, at) => button.setAttribute("aria-pressed", String(at === head)));
+    const chosen = this.buttons?.[head];
+    if (!chosen || chosen === this.chosen) return;
+    this.chosen = chosen;
+    this.node.scrollLeft = chosen.offsetLeft - (this.node.clientWidth - chosen.offsetWidth) / 2;
   }
 }

@@ -12,8 +12,9 @@ LOADED = {
 }
 
 
-def snippet(spec: Spec, cell: tuple[int, int], heads: int = 1) -> str:
-    """Code that makes the map of `spec` and looks at one of its weights.
+def snippet(spec: Spec, cell: tuple[int, int], head: int | None = None) -> str:
+    """Code that makes the map of `spec` and looks at one of its weights; `head` where there is an
+    axis of heads.
 
     >>> print(snippet(Spec("sink", 128, 0, "max", True, None), (127, 0)))
     from core import longmap
@@ -30,7 +31,7 @@ def snippet(spec: Spec, cell: tuple[int, int], heads: int = 1) -> str:
     made = spec.source not in LOADED
     usual = {"pool": "max", "causal": False, "window": None, "scale": None, "softcap": None}
     changed = [f"{k}={v!r}" for k, v in spec.options.items() if v != usual[k]]
-    head = "" if heads == 1 else ", head=0"
+    which = "" if head is None else f", head={head}"
     lines = [
         "from core import longmap",
         "from core.figures.longmap import save_png",
@@ -40,7 +41,7 @@ def snippet(spec: Spec, cell: tuple[int, int], heads: int = 1) -> str:
         "q, k = source.q, source.k  # (S, d) and (T, d)" if made else LOADED[spec.source],
         f"m = longmap.attention_map({', '.join(['q', 'k', *changed])})",
         'save_png(m, "map.png")',
-        f"cell = m.cell({cell[0]}, {cell[1]}{head})",
+        f"cell = m.cell({cell[0]}, {cell[1]}{which})",
         "print(cell.weight, cell.products)",
     ]
     return "\n".join(lines)
@@ -51,10 +52,11 @@ def take_along(job: Job, scale: str) -> None:
     st.markdown(prose("map/notebook"))
     look = st.session_state.get("map_look")
     cell = (look and look.cell) or job.source.landmark or (0, 0)
-    st.code(snippet(job.spec, cell, job.source.heads), language="python")
+    head, dark = look.head if look else 0, st.context.theme.type == "dark"
+    several = head if job.source.q.dim() == 3 else None
+    st.code(snippet(job.spec, cell, several), language="python")
     if job.map is None:
         return
-    head, dark = look.head if look else 0, st.context.theme.type == "dark"
     st.download_button(
         _("Picture (PNG)"),
         lambda: png(job.map, head=head, log=scale == "log", dark=dark),

@@ -519,6 +519,7 @@ def test_the_code_makes_the_map_that_is_shown(open_map, tmp_path, monkeypatch, c
 
 @pytest.mark.parametrize("source", ["own", "model"])
 def test_code_for_given_tensors_leaves_them_to_the_reader(source):
-    code = snippet(Spec(source, 5, 0, "max", True, None, "x", 0.25, 30.0), (1, 1), heads=2)
+    code = snippet(Spec(source, 5, 0, "max", True, None, "x", 0.25, 30.0), (1, 1), head=1)
     assert "attention_map(q, k, causal=True, scale=0.25, softcap=30.0)" in code
+    assert "m.cell(1, 1, head=1)" in code
     assert "make(" not in code
