@@ -67,7 +67,7 @@ class LongMap {
     this.goButton = element("button", { type: "submit", class: "go" });
     this.form = element(
       "form",
-      { class: "go-to" },
+      { class: "go-to", novalidate: true },
       element("label", {}, this.labels.i, this.fields.i),
       element("label", {}, this.labels.j, this.fields.j),
       this.goButton,
@@ -76,6 +76,7 @@ class LongMap {
       event.preventDefault();
       this.goTyped();
     });
+    this.form.addEventListener("input", ({ target }) => target.setCustomValidity(""));
     this.status = element("p", { class: "status", "data-testid": "map-status" });
     this.canvas = element("canvas", { "aria-hidden": "true" });
     this.help = element("span", { class: "unseen", id: "map-help" });
@@ -450,11 +451,8 @@ class LongMap {
       return fits ? Number(typed) : null;
     });
     const bad = ["i", "j"].find((_, at) => chosen[at] === null);
-    if (bad) {
-      const field = this.fields[bad];
-      field.reportValidity();
-      field.addEventListener("input", () => field.setCustomValidity(""), { once: true });
-    } else this.goto(chosen, this.near);
+    if (bad) this.fields[bad].reportValidity();
+    else this.goto(chosen, this.near);
   }
 
   cellAt(x, y) {
