@@ -122,6 +122,7 @@ class Watch:
     """What a watched run has given so far."""
 
     def __init__(self, model):
+        self.before = model.config._attn_implementation
         self.names = {id(module): name for name, module in model.named_modules()}
         self.encodes = bool(getattr(model.config, "is_encoder_decoder", False))
         self.taps = Taps(model)
@@ -136,6 +137,12 @@ class Watch:
         layer = self.counts[kind] = self.counts.get(kind, -1) + 1
         scale = facts.get("scaling")
         scale = q.shape[-1] ** -0.5 if scale is None else float(scale)
+        is_causal = facts.get("is_causal")
+        is_causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
+        # sdpa is given no mask where its own causal one will do.
+        unwritten = self.before == "sdpa" and mask is None and is_causal and q.shape[2] > 1
+        if unwritten:
+            mask = causal_mask(q.shape[2], k.shape[2], device=q.device)[None, None]
         seen, bias, causal = limits(mask, facts.get("position_bias"), q, k)
         window = facts.get("sliding_window")
         self.calls.append(
@@ -152,7 +159,7 @@ class Watch:
                 scale=scale,
                 softcap=facts.get("softcap"),
                 window=window if isinstance(window, int) else None,
-                is_causal=bool(getattr(module, "is_causal", False)),
+                is_causal=bool(is_causal),
                 own=None if weights is None else weights.detach(),
                 inputs=inputs,
             )
@@ -218,8 +225,12 @@ def _small(seen):
 
 def attention(module, query, key, value, attention_mask, **facts):
     """The registered function: note the call if someone watches, then compute as the model does."""
-    output, weights = _own(module)(module, query, key, value, attention_mask, **facts)
     watch = _watching.get()
+    if watch is not None and watch.before == "sdpa":
+        from transformers.integrations.sdpa_attention import sdpa_attention_forward as compute
+    else:
+        compute = _own(module)
+    output, weights = compute(module, query, key, value, attention_mask, **facts)
     if watch is not None:
         watch.note(module, query, key, value, attention_mask, weights, facts)
     return output, weights
@@ -236,25 +247,33 @@ def _own(module):
     return sdpa_attention_forward
 
 
+def mask(*sizes, **facts):
+    """The registered mask function: masks as the model would get them unwatched."""
+    from transformers.masking_utils import eager_mask, sdpa_mask
+
+    watch = _watching.get()
+    plain = watch is not None and watch.before == "sdpa"
+    return (sdpa_mask if plain else eager_mask)(*sizes, **facts)
+
+
 def _register() -> None:
     from transformers import AttentionInterface, AttentionMaskInterface
-    from transformers.masking_utils import eager_mask
 
     AttentionInterface.register(NAME, attention)
-    AttentionMaskInterface.register(NAME, eager_mask)
+    AttentionMaskInterface.register(NAME, mask)
 
 
 @contextmanager
 def watch(model) -> Iterator[list[Call]]:
     """While open, each attention call of the model (a PreTrainedModel in eval mode) is noted.
 
-    The model computes what it computes with `attn_implementation="eager"`. A model that does not
-    hand its attention to transformers' interface leaves the list empty.
+    The model computes what it computes unwatched, with its `attn_implementation` of "eager" or
+    "sdpa"; any other is taken for "eager". Only "eager" tells its own weights. A model that does
+    not hand its attention to transformers' interface leaves the list empty.
     """
     with FORWARD:
         _register()
         # No attribute of an attention call is lost: the implementation is read at each call.
-        before = model.config._attn_implementation
         able = model._can_set_attn_implementation()
         watching = Watch(model)
         if able:
@@ -266,4 +285,4 @@ def watch(model) -> Iterator[list[Call]]:
         finally:
             _watching.reset(token)
             if able:
-                model.set_attn_implementation(before)
+                model.set_attn_implementation(watching.before)

@@ -62,6 +62,33 @@ def test_the_result_is_untouched_by_being_watched(watched, networks, kind):
     assert not [hook for hook in hooks if "Taps" in getattr(hook, "__qualname__", "")]
 
 
+@pytest.mark.parametrize("kind", [kind for kind in OPEN if kind != "gemma2"])
+@pytest.mark.parametrize("padded", [False, True])
+def test_a_model_on_sdpa_stays_on_it(networks, kind, padded):
+    made, given = networks[kind], entered(kind, batch=2)
+    if padded and kind != "vit":
+        given["attention_mask"] = torch.ones_like(given["input_ids"])
+        given["attention_mask"][1, 6:] = 0
+    with torch.no_grad():
+        own = own_weights(made(**given, output_attentions=True))
+        made.set_attn_implementation("sdpa")
+        try:
+            plain = made(**given).last_hidden_state
+            with watch(made) as calls:
+                seen = made(**given).last_hidden_state
+        finally:
+            assert made.config._attn_implementation == "sdpa"
+            made.set_attn_implementation("eager")
+    assert torch.equal(plain, seen)
+    assert len(calls) == (6 if kind in PAIRS else 2)
+    for call in calls:
+        # The two ways differ in the last bits, which the layers below this one make larger.
+        wanted, weights = own[call.kind][call.layer], call.trace()["weights"]
+        if padded and call.kind in ("self", "encoder") and kind != "vit":
+            wanted, weights = wanted[:, :, :6], weights[:, :, :6]  # queries that are no padding
+        torch.testing.assert_close(weights, wanted, atol=1e-4, rtol=0)
+
+
 @pytest.mark.parametrize("kind", OPEN)
 def test_one_head_is_its_slice_of_all_heads(watched, kind):
     _plain, _seen, calls = watched[kind]
