@@ -32,7 +32,9 @@ def block_size(device: torch.device) -> tuple[int, int]:
     return BLOCK.get(device.type, BLOCK["cuda"])
 
 
-def row_facts(problem: Problem, head: int, at, rows: Rows, scratch: Scratch, mass=False) -> Swept:
+def row_facts(
+    problem: Problem, head: int, at, rows: Rows, scratch: Scratch, mass=False, moment=True
+) -> Swept:
     """Sweep the queries `at` (a range, or positions) of a head and note their facts.
 
     In what is returned, `largest` has become the logarithm (base 2) of the largest weight in each
@@ -41,7 +43,7 @@ def row_facts(problem: Problem, head: int, at, rows: Rows, scratch: Scratch, mas
     keys = problem.keys(head, scratch.device)
     found = sweep(
         keys, problem.asked(head, at, scratch.device), problem.columns, scratch,
-        band=problem.band, width=block_size(scratch.device)[1], mass=mass,
+        band=problem.band, width=block_size(scratch.device)[1], mass=mass, moment=moment,
     )  # fmt: skip
     rows.note(head, at, found)
     _shares(found, found.total.log2())

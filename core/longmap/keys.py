@@ -29,7 +29,7 @@ class Keys:
     """Keys (T, d) of one head for one scale. `narrow` float32 and `wide` float64, (T, d)."""
 
     def __init__(self, k: torch.Tensor, scale: float, softcap: float | None = None):
-        self.k, self.scale, self._views = k, scale, {}
+        self.k, self.scale, self._views, self._weaves = k, scale, {}, {}
         # tanh does not commute with adding a number to a row, and takes its argument unscaled.
         self.cap = None if softcap is None else softcap * LOG2E
         self.factor = scale * LOG2E if softcap is None else scale / softcap
@@ -57,6 +57,15 @@ class Keys:
             k = self.wide if wide else self.narrow
             self._views[plan, wide] = [k[piece.start : piece.stop].T for piece in plan.pieces]
         return self._views[plan, wide]
+
+    def woven(self, plan, first: int, last: int, wide: bool) -> list[torch.Tensor]:
+        """The n-th keys of tiles `first` to `last` for each n, (d, tiles): see `sweep._weave`."""
+        if (plan, wide) not in self._weaves:
+            self._weaves.clear()
+            k, whole = self.wide if wide else self.narrow, plan.whole * plan.size
+            k = k[plan.start : plan.start + whole].view(plan.whole, plan.size, -1)
+            self._weaves[plan, wide] = k.transpose(0, 1).contiguous()
+        return [k[first:last].T for k in self._weaves[plan, wide]]
 
     @cached_property
     def longest(self) -> float:

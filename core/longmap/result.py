@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import torch
 
 from core.errors import Notice, require
-from core.longmap.blocks import Block, overflow, row_facts
+from core.longmap.blocks import Block, block_size, overflow, row_facts
 from core.longmap.crew import work
 from core.longmap.problem import Problem, cut
 from core.longmap.rows import Rows
@@ -52,8 +52,8 @@ class AttentionMap:
     coarse: what is missing for the rows that are asked is computed then, in O(rows·T·d).
     """
 
-    def __init__(self, problem: Problem):
-        self.problem = problem
+    def __init__(self, problem: Problem, entropy: bool = True):
+        self.problem, self._moments = problem, entropy
         h, R, C = problem.h, problem.rows.count, problem.columns.count
         self._tiles = torch.zeros(h, R, C)
         self._rows = Rows(problem)
@@ -110,8 +110,21 @@ class AttentionMap:
 
     @property
     def entropy(self) -> torch.Tensor:
-        """Of each query's weights in nats, float64 (h, S) or (S)."""
-        return self._own(self._rows.entropy)
+        """Of each query's weights in nats, float64 (h, S) or (S).
+
+        Without `entropy=True` it is found on first use, by a second pass over the known queries.
+        """
+        p, rows = self.problem, self._rows
+
+        def do(job, scratch, halted):
+            row_facts(p, *job, rows, scratch)
+            return True
+
+        for head in range(p.h):
+            open_ = (~rows.total[head].isnan() & rows.moment[head].isnan()).nonzero()[:, 0]
+            parts = open_.split(block_size(p.q.device)[0])
+            work([(head, part) for part in parts if len(part)], do, p.q.device)
+        return self._own(rows.entropy)
 
     @property
     def largest(self) -> torch.Tensor:

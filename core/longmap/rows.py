@@ -28,7 +28,8 @@ class Rows:
         size = (problem.h, problem.S)
         self.problem = problem
         self.total = torch.full(size, math.nan, dtype=torch.float64)  # Σ power
-        self.moment, self.shift = torch.zeros_like(self.total), torch.zeros_like(self.total)
+        self.moment = torch.full_like(self.total, math.nan)  # Σ power·score, where asked for
+        self.shift = torch.zeros_like(self.total)
         self.top = torch.full(size, math.nan, dtype=torch.float64)  # logarithm of the largest power
         self.winner = torch.full(size, -1, dtype=torch.int32)  # its tile
         self.where = torch.full(size, -1)
@@ -37,9 +38,10 @@ class Rows:
         """Keep what a sweep of the queries `at` found."""
         at = slice(at.start, at.stop) if isinstance(at, range) else at
         top = found.largest.max(-1)
-        self.top[head, at] = top.values.cpu()
+        self.top[head, at] = top.values.double().cpu()
         self.winner[head, at] = top.indices.int().cpu()
-        self.moment[head, at] = found.moment.cpu()
+        if found.moment is not None:
+            self.moment[head, at] = found.moment.cpu()
         if found.shift is not None:
             self.shift[head, at] = found.shift.double().cpu()
         self.total[head, at] = found.total.cpu()

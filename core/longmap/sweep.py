@@ -20,6 +20,7 @@ import torch
 from core.longmap.keys import NARROW, WIDE, Keys
 
 DESKS, VEILS = 4, 8  # that a worker keeps prepared
+WOVEN, FEW = 64, 128  # keys of a tile at most, and tiles at least, to weave
 DEEP = -1e5  # stands for −∞ where it is multiplied with a power that is 0
 
 
@@ -37,10 +38,13 @@ class Layout:
     """Tiles of keys as pieces. Where a tile is wider than a piece it is cut into `parts`, and
     `first` and `last` of a piece count parts, not tiles."""
 
+    start: int
     pieces: tuple[Piece, ...]
     count: int
+    whole: int  # tiles that are not cut short
     size: int
     parts: int
+    width: int
 
 
 @lru_cache(maxsize=64)
@@ -69,7 +73,7 @@ def layout(tiles, width: int) -> Layout:
             slot, used = tile * parts + (at - start - tile * size) // step, 1
         pieces.append(Piece(at, end, slot, slot + used))
         at, slot = end, slot + used
-    return Layout(tuple(pieces), tiles.count, size, parts)
+    return Layout(start, tuple(pieces), tiles.count, (stop - start) // size, size, parts, width)
 
 
 @dataclass
@@ -105,11 +109,12 @@ class Scratch:
             self._held[name, dtype] = held
         return held[:size].view(rows, columns)
 
-    def desk(self, plan: Layout, n: int, dtype, mass: bool) -> _Desk:
-        """Where results of n queries go, made ready."""
-        width = max(piece.stop - piece.start for piece in plan.pieces)
-        s, e = (self.buffer(name, n, width, dtype) for name in ("scores", "powers"))
-        key = (plan, n, dtype, mass)
+    def desk(self, plan: Layout, n: int, dtype, mass: bool, moment: bool) -> _Desk:
+        """Where results of n queries go, made ready. Without moments, powers replace scores."""
+        width = max(plan.width, max(piece.stop - piece.start for piece in plan.pieces))
+        s = self.buffer("scores", n, width, dtype)
+        e = self.buffer("powers", n, width, dtype) if moment else s
+        key = (plan, n, dtype, mass, moment)
         if key not in self._desks:
             if len(self._desks) >= DESKS:
                 self._desks.clear()
@@ -147,7 +152,9 @@ class _Desk:
     def __init__(self, plan: Layout, n: int, s, e, mass: bool):
         self.plan, slots, many = plan, plan.count * plan.parts, len(plan.pieces)
         self.tops, self.masses = s.new_empty(n, slots), s.new_empty(n, slots) if mass else None
-        self.totals, self.moments = s.new_empty(many, n), s.new_empty(many, n)
+        self.woven = plan.size * -(-plan.whole // plan.width) if plan.size <= WOVEN else 0
+        self.totals, self.moments = (s.new_empty(many + self.woven, n) for _ in range(2))
+        self.s, self.e = s, e
         self.steps = []
         for number, piece in enumerate(plan.pieces):
             wide, tiles = piece.stop - piece.start, piece.last - piece.first
@@ -176,7 +183,16 @@ class _Desk:
 
 
 def sweep(
-    keys: Keys, asked, tiles, scratch, *, band=None, width=512, mass=False, total=True
+    keys: Keys,
+    asked,
+    tiles,
+    scratch,
+    *,
+    band=None,
+    width=512,
+    mass=False,
+    total=True,
+    moment=False,
 ) -> Swept:
     """Queries (`problem.Asked`) over key tiles. `band`: what each sees if they are consecutive."""
     wide = not asked.bound <= NARROW  # also where the bound is not a number
@@ -185,21 +201,24 @@ def sweep(
     veil = _Veil(asked, band, scratch)
     shift, plan = None, layout(tiles, width)
     if not min(asked.bound, keys.cap or asked.bound) <= WIDE:
-        found = _pass(keys, q, veil, plan, scratch, None, False, False)
+        found = _pass(keys, q, veil, plan, scratch, None, False, False, False)
         shift = found.largest.amax(-1)
         shift = torch.where(shift == -math.inf, 0.0, shift)
-    return _pass(keys, q, veil, plan, scratch, shift, mass, total)
+    return _pass(keys, q, veil, plan, scratch, shift, mass, total, moment)
 
 
-def _pass(keys: Keys, q, veil: _Veil, plan: Layout, scratch: Scratch, shift, mass, total) -> Swept:
-    desk = scratch.desk(plan, len(q), q.dtype, mass)
+def _pass(
+    keys: Keys, q, veil: _Veil, plan: Layout, scratch: Scratch, shift, mass, total, moment
+) -> Swept:
+    desk = scratch.desk(plan, len(q), q.dtype, mass, moment)
     desk.clear()
     views = keys.views(plan, q.dtype == torch.float64)
     begin, inner, outer, end = veil.begin, veil.inner, veil.outer, veil.end
     cap, off, powers = keys.cap, None if shift is None else shift[:, None], mass or total
+    first, last = _weave(keys, q, veil, desk, off, mass, total, moment)
     for piece, k, step in zip(plan.pieces, views, desk.steps, strict=True):
         start, stop = piece.start, piece.stop
-        if start >= end or stop <= begin:
+        if start >= end or stop <= begin or first <= start < last:
             continue
         s, e, tiled, by_tile, top, mass_out, total_out, moment_out = step
         torch.mm(q, k, out=s)
@@ -217,6 +236,7 @@ def _pass(keys: Keys, q, veil: _Veil, plan: Layout, scratch: Scratch, shift, mas
             torch.sum(by_tile, -1, out=mass_out)
         if total:
             torch.sum(e, -1, out=total_out)
+        if moment:
             if masked:
                 s.clamp_min_(DEEP)  # 0·−∞ is nothing, not NaN
             torch.mul(e, s, out=e)
@@ -226,9 +246,47 @@ def _pass(keys: Keys, q, veil: _Veil, plan: Layout, scratch: Scratch, shift, mas
         desk.by_tile(desk.tops, torch.amax),
         desk.by_tile(desk.masses, torch.sum) if mass else None,
         desk.totals.sum(**wide) if total else None,
-        desk.moments.sum(**wide) if total else None,
+        desk.moments.sum(**wide) if moment else None,
         shift,
     )
+
+
+def _weave(keys: Keys, q, veil: _Veil, desk: _Desk, off, mass, total, moment) -> tuple[int, int]:
+    """The pass over whole tiles of few keys that all queries see: which keys these were.
+
+    The n-th keys of many tiles are taken together. Pooling is then the maximum of two matrices,
+    cell by cell, which is faster than the maximum over runs of a few numbers.
+    """
+    plan = desk.plan
+    seen = [p for p in plan.pieces if p.start >= veil.inner and p.stop <= veil.outer]
+    seen = [p for p in seen if p.last <= plan.whole] if desk.woven else []
+    if not seen or seen[-1].last - seen[0].first < FEW:
+        return 0, 0
+    start, stop, number = seen[0].first, seen[-1].last, len(plan.pieces)
+    for first in range(start, stop, plan.width):
+        last = min(first + plan.width, stop)
+        shape = (len(q), last - first)
+        s, e = (x[: shape[0] * shape[1]].view(shape) for x in (desk.s, desk.e))
+        top = desk.tops[:, first:last]
+        masses = desk.masses[:, first:last] if mass else None
+        for k in keys.woven(plan, first, last, q.dtype == torch.float64):
+            torch.mm(q, k, out=s)
+            if keys.cap is not None:
+                s.tanh_().mul_(keys.cap)
+            if off is not None:
+                s -= off
+            torch.maximum(top, s, out=top)
+            if mass or total:
+                torch.exp2(s, out=e)
+            if mass:
+                masses += e
+            if total:
+                torch.sum(e, -1, out=desk.totals[number])
+            if moment:
+                torch.mul(e, s, out=e)
+                torch.sum(e, -1, out=desk.moments[number])
+            number += 1
+    return seen[0].start, seen[-1].stop
 
 
 class _Veil:
