@@ -91,17 +91,18 @@ def _diagonal(weights, offset):
     return line.mean(-1) if line.shape[-1] else weights.new_zeros(weights.shape[0])
 
 
-def twins(stacks) -> dict[tuple[int, int], tuple[tuple[int, int], float]]:
+def twins(stacks, kinds=None) -> dict[tuple[int, int], tuple[tuple[int, int], float]]:
     """For each head that does what an earlier one does: that head, and how far they are apart.
 
-    `stacks`: one tensor (h, S, T) per call. Only calls of equal (S, T) are compared, at ROWS
-    queries at most. Apart: half the sum of differences of a row, 0 (same) to 1, mean over rows.
+    `stacks`: one tensor (h, S, T) per call, `kinds` what each call is (default: all the same).
+    Only calls of one kind and of equal (S, T) are compared, at ROWS queries at most. Apart: half the sum of differences of a row, 0 (same) to 1, mean over rows.
     """
     found = {}
     groups: dict[tuple, list[int]] = {}
     for place, weights in enumerate(stacks):
-        groups.setdefault(tuple(weights.shape[1:]), []).append(place)
-    for (S, _T), places in groups.items():
+        kind = kinds[place] if kinds else ""
+        groups.setdefault((*weights.shape[1:], kind), []).append(place)
+    for (S, _T, _kind), places in groups.items():
         rows = torch.linspace(0, S - 1, min(S, ROWS)).round().long().unique()
         names = [(c, i) for c in places for i in range(len(stacks[c]))]
         flat = torch.cat([stacks[c][:, rows].flatten(1).float() for c in places])

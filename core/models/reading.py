@@ -157,7 +157,7 @@ def _measured(model, text, tokens, targets, calls, embedded, hidden) -> Reading:
         thumbs.append(F.adaptive_max_pool2d(weights.float(), size).numpy())
         rows = torch.linspace(0, weights.shape[1] - 1, min(weights.shape[1], measures.ROWS))
         stacks.append(weights[:, rows.round().long().unique()].clone())
-    for (c, i), (twin, apart) in measures.twins(stacks).items():
+    for (c, i), (twin, apart) in measures.twins(stacks, [call.kind for call in calls]).items():
         found[c][i] = replace(found[c][i], twin=twin, apart=apart)
     return Reading(
         model=model.name,

@@ -99,6 +99,7 @@ def test_a_head_that_does_the_same_as_an_earlier_one_is_named():
     assert apart == pytest.approx(float((a - nearly)[rows].abs().sum(-1).mean() / 2), rel=1e-4)
     assert 0 < apart <= TWIN
     assert twins([torch.stack([a]), torch.stack([a[:, :5]])]) == {}  # of other lengths
+    assert twins([torch.stack([a])] * 2, ["encoder", "cross"]) == {}
 
 
 # --- MiniLM -----------------------------------------------------------------------------------
@@ -126,6 +127,22 @@ def test_minilm_weights_are_those_of_the_eager_model(trained):
     assert reading.deviation <= 1e-5
     # Its third head of the first layer was learnt to look back by one.
     assert reading.facts[0][2].previous > 0.98
+
+
+@minilm
+def test_padding_leaves_minilms_real_rows_as_they_are(trained):
+    short, long = "The cat sat.", "The cat sat on the river bank because it was tired."
+    batch = trained.tokenizer([short, long], padding=True, return_tensors="pt")
+    with torch.no_grad(), models.watch(trained.network) as calls:
+        made = trained.network(**batch)
+    alone = models.read(trained, short)
+    S = len(alone.tokens)
+    assert S < batch["input_ids"].shape[1]
+    torch.testing.assert_close(made[0][0, :S], alone.hidden[-1], atol=1e-5, rtol=0)
+    for c, call in enumerate(calls):
+        weights = call.trace()["weights"][0]
+        torch.testing.assert_close(weights[:, :S, :S], alone.weights(c), atol=1e-5, rtol=0)
+        assert float(weights[:, :, S:].max()) == 0
 
 
 @minilm
