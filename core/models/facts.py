@@ -95,7 +95,8 @@ def twins(stacks, kinds=None) -> dict[tuple[int, int], tuple[tuple[int, int], fl
     """For each head that does what an earlier one does: that head, and how far they are apart.
 
     `stacks`: one tensor (h, S, T) per call, `kinds` what each call is (default: all the same).
-    Only calls of one kind and of equal (S, T) are compared, at ROWS queries at most. Apart: half the sum of differences of a row, 0 (same) to 1, mean over rows.
+    Only calls of one kind and of equal (S, T) are compared, at ROWS queries at most. Apart: half
+    the sum of differences of a row, 0 (same) to 1, mean over rows.
     """
     found = {}
     groups: dict[tuple, list[int]] = {}
