@@ -13,6 +13,7 @@ from core.figures.head_map import head_map
 from core.manifest import manifest
 from parts import microscope
 from parts.choice import choice, steps
+from parts.model_sharing import take_along
 from parts.step_view import cell_text, cost_text, notices, shape_table, step_text
 from parts.tables import table, table_style
 from parts.text import ASSETS, N_, _, prose
@@ -222,3 +223,6 @@ def one_head(reading: models.Reading, current: tuple[int, int]) -> None:
         cell_text(view.trace, view.cell)
     with right:
         shape_table(view.trace, view.step)
+    title = _("Layer {layer}, head {head}, step by step")
+    title = title.format(layer=watched.layer + 1, head=head + 1)
+    take_along(view.trace, plain["labels"], title)

