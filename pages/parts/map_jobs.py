@@ -144,8 +144,9 @@ class Job:
         spec, source = self.spec, self.source
         tiles = TILES if source.heads == 1 else TILES // 2
         states = longmap.refine(
-            source.q, source.k, stop=self._halted, start=self.map, tiles=tiles, **spec.options
-        )
+            source.q, source.k, stop=self._halted, start=self.map, tiles=tiles, entropy=False,
+            **spec.options,
+        )  # fmt: skip
         S, T = source.shape
         scores = source.heads * S * T
         if self.map is None and scores <= AT_ONCE:
