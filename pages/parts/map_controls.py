@@ -1,7 +1,6 @@
 """What a map can be asked for: where Q and K come from, how long, which mask, how it is drawn."""
 
 from collections.abc import Mapping
-from hashlib import blake2b
 
 import streamlit as st
 
@@ -83,21 +82,16 @@ def _own() -> tuple[Source | None, str]:
     )
     if not files:
         return None, ""
-    contents = [(file.name, file.getvalue()) for file in files]
-    digest = blake2b(repr([(n, blake2b(c).hexdigest()) for n, c in contents]).encode()).hexdigest()
+    upload = ",".join(file.file_id for file in files)
     try:
-        return _read(digest, contents), digest
+        kept = st.session_state.get("map_own")
+        if kept is None or kept[0] != upload:  # read once
+            source = longmap_upload.read([(file.name, file.getvalue()) for file in files])
+            kept = st.session_state["map_own"] = (upload, source)
+        return kept[1], upload
     except InputError as problem:
         st.error(escaped(sentence(problem)), icon=":material/error:")
         return None, ""
-
-
-def _read(digest: str, contents) -> Source:
-    """What the files hold, read once per session."""
-    kept = st.session_state.get("map_own")
-    if kept is None or kept[0] != digest:
-        kept = st.session_state["map_own"] = (digest, longmap_upload.read(contents))
-    return kept[1]
 
 
 def _asked(name: str, options: Mapping, fixed: bool = False) -> tuple:

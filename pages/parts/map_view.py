@@ -42,7 +42,7 @@ def stage(job: Job, scale: str) -> None:
     """The map of a job. While it is in the making it is looked at again every second."""
     S, T = job.source.shape
     job.look(PATIENCE if S * T * job.source.heads <= SOON else 0)
-    if job.state == "failed":
+    if job.state == "failed" or job.map is None:
         said = sentence(job.problem) if job.problem else _("This map could not be computed.")
         st.error(escaped(said), icon=":material/error:")
         return
