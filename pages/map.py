@@ -4,6 +4,7 @@ import streamlit as st
 
 from parts import map_controls as controls
 from parts.map_code import take_along
+from parts.map_component import preload
 from parts.map_view import go_to, stage
 from parts.text import _, prose
 
@@ -15,6 +16,7 @@ job, scale = controls.job(name)
 if job is None:
     if name == "own":
         st.info(prose("map/waiting"), icon=":material/upload_file:")
+        preload()
     st.stop()
 
 stage(job, scale)

@@ -122,7 +122,8 @@ class LongMap {
 
   update(component) {
     this.send = component.setStateValue ?? (() => {});
-    if (!component.data) return;
+    this.root.hidden = !component.data?.byteLength; // nothing to draw yet
+    if (this.root.hidden) return;
     const data = decode(component.data);
     const palette = this.readPalette();
     const sameLook = palette.signature === this.palette?.signature;

@@ -28,6 +28,11 @@ def mount(packed: bytes, key: str) -> None:
     _mount(key=key, data=packed, on_look_change=lambda: None)
 
 
+def preload() -> None:
+    """Let the browser fetch the map's code while there is nothing to draw yet."""
+    _mount(key="map_preload", data=b"", on_look_change=lambda: None)
+
+
 def pack(
     about: dict,
     picture: Picture,

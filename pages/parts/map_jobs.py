@@ -22,6 +22,7 @@ ROOM = 400 * 2**20  # bytes of maps and their q and k
 TILES = 1024
 SHORT = 4096**2  # scores (all heads) of a map that need not wait for another
 AT_ONCE = 4096**2  # scores of a map that needs no coarse picture before
+GRACE = 0.4  # seconds after a coarse picture in which it reaches the reader undisturbed
 ABANDONED = 6.0  # seconds without a look
 PICTURES = 6  # finer pictures kept per job
 RATE = 2e8  # scores per second of a view, until measured
@@ -153,19 +154,23 @@ class Job:
             made = longmap.attention_map(source.q, source.k, tiles=tiles, **spec.options)
             self.map, self.version = made, 1
             return self._say("done")
-        if self.map is None:
+        first = self.map is None
+        if first:
             self.map = next(states)
             self.version += 1
-            self._say(self.state)
+        mine = scores > SHORT and self.store.turn.acquire(blocking=False)
+        if scores > SHORT and not mine:
+            self._change("running", "waiting")
+        self._say(self.state)
         if scores <= SHORT:
             return self._finish(states)
-        if not self.store.turn.acquire(blocking=False):
-            self._change("running", "waiting")
-            while not self.store.turn.acquire(timeout=0.2):
-                if self._halted():
-                    return self._rest()
+        while not mine:
+            mine = self.store.turn.acquire(timeout=0.2)
+            if not mine and self._halted():
+                return self._rest()
         try:
             self._change("waiting", "running")
+            time.sleep(GRACE if first else 0)
             self._finish(states)
         finally:
             self.store.turn.release()
