@@ -25,6 +25,17 @@ WIDE = 900.0
 VIEWS = 8  # layouts whose views are kept
 
 
+def lengths(rows: torch.Tensor) -> torch.Tensor:
+    """How long each row is, ∞ if float32 cannot hold it; NaN counts as 0.
+
+    >>> lengths(torch.tensor([[3.0, 4.0], [math.nan, 1.0]]))
+    tensor([5., 0.])
+    """
+    kind = torch.float64 if rows.dtype == torch.float64 else torch.float32
+    found = torch.linalg.vector_norm(rows, dim=-1, dtype=kind)
+    return found.nan_to_num_(0.0, posinf=math.inf).float()
+
+
 class Keys:
     """Keys (T, d) of one head for one scale. `narrow` float32 and `wide` float64, (T, d)."""
 
@@ -35,7 +46,9 @@ class Keys:
         self.factor = scale * LOG2E if softcap is None else scale / softcap
         self.mean = torch.zeros_like(k[0], dtype=torch.float64)
         if softcap is None:
-            self.mean = k.nanmean(0, dtype=torch.float64).nan_to_num()
+            mean = k.mean(0, dtype=torch.float64)
+            nan = bool(mean.isnan().any())
+            self.mean = k.nanmean(0, dtype=torch.float64).nan_to_num() if nan else mean
 
     @cached_property
     def wide(self) -> torch.Tensor:
@@ -70,13 +83,12 @@ class Keys:
     @cached_property
     def longest(self) -> float:
         """The length of the longest key of `narrow`; NaN is left out."""
-        return float(self.narrow.norm(dim=-1).nan_to_num(0.0, posinf=math.inf).max())
+        return float(lengths(self.narrow).max())
 
     @cached_property
     def given_longest(self) -> float:
         """The same of the keys as they were given."""
-        parts = (part.double().norm(dim=-1) for part in self.k.split(8192))
-        return max(float(part.nan_to_num(0.0, posinf=math.inf).max()) for part in parts)
+        return float(lengths(self.k).max())
 
     def bound(self, length: float) -> float:
         """No score, uncapped, of queries of this length is further from 0 (Cauchy–Schwarz).

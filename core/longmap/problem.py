@@ -24,7 +24,7 @@ import torch
 from core import checks
 from core.config import check_window
 from core.errors import require
-from core.longmap.keys import Keys
+from core.longmap.keys import Keys, lengths
 
 POOLS = ("max", "mean", "sum")
 MOST_TILES = 8192
@@ -141,8 +141,7 @@ class Problem:
     @cached_property
     def lengths(self) -> torch.Tensor:
         """How long each query is, float32 (h, S) on the CPU; NaN counts as 0."""
-        parts = [torch.linalg.vector_norm(q, dim=-1, dtype=torch.float64) for q in self.q]
-        return torch.stack(parts).nan_to_num_(0.0, posinf=math.inf).float().cpu()
+        return lengths(self.q).cpu()
 
     def asked(self, head: int, at: range | torch.Tensor, device) -> Asked:
         """The queries at these positions."""

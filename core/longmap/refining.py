@@ -164,7 +164,7 @@ def _sample(made: AttentionMap) -> None:
 
     def do(job, scratch, halted) -> bool:
         head, part = job
-        found = row_facts(p, head, middle[part], made._rows, scratch, mass)
+        found = row_facts(p, head, middle[part], made._rows, scratch, mass, made._moments)
         pooled = pool_rows(found, p.pool, 1).cpu()
         pooled = pooled / widths if p.pool == "mean" else pooled
         pooled = pooled * heights[chosen[part], None] if p.pool == "sum" else pooled

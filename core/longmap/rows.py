@@ -37,13 +37,12 @@ class Rows:
     def note(self, head: int, at, found: Swept) -> None:
         """Keep what a sweep of the queries `at` found."""
         at = slice(at.start, at.stop) if isinstance(at, range) else at
-        top = found.largest.max(-1)
-        self.top[head, at] = top.values.double().cpu()
-        self.winner[head, at] = top.indices.int().cpu()
-        if found.moment is not None:
-            self.moment[head, at] = found.moment.cpu()
-        if found.shift is not None:
-            self.shift[head, at] = found.shift.double().cpu()
+        top, winner = found.largest.max(-1)
+        self.top[head, at] = top.double().cpu()
+        self.winner[head, at] = winner.int().cpu()
+        # Always both: a row may have been looked at before, in a block of other lengths.
+        self.moment[head, at] = math.nan if found.moment is None else found.moment.cpu()
+        self.shift[head, at] = 0.0 if found.shift is None else found.shift.double().cpu()
         self.total[head, at] = found.total.cpu()
 
     def log_sums(self, head: int, at) -> torch.Tensor:

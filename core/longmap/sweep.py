@@ -81,8 +81,9 @@ class Swept:
     """What one pass found for n queries, scores in powers of 2.
 
     `largest` (n, C): the largest score in each tile, −∞ where none is seen. `mass` (n, C): the sum
-    of powers in each tile, None unless asked. `total` (n), float64: the sum of powers of the row.
-    `moment` (n), float64: Σ power·score. `shift` (n): what was taken off the scores.
+    of powers in each tile, None unless asked. Both may be overwritten by the next pass. `total`
+    (n), float64: the sum of powers of the row. `moment` (n), float64: Σ power·score. `shift` (n):
+    what was taken off the scores.
     """
 
     largest: torch.Tensor
@@ -176,9 +177,9 @@ class _Desk:
                 results.zero_()
 
     def by_tile(self, found: torch.Tensor, how) -> torch.Tensor:
-        """Tiles from their parts; a copy that outlives the desk's next use."""
+        """Tiles from their parts. Of tiles in one part these are the desk's own numbers."""
         if self.plan.parts == 1:
-            return found.clone()
+            return found
         return how(found.view(len(found), self.plan.count, self.plan.parts), -1)
 
 
