@@ -8,8 +8,8 @@ from html import escape
 import streamlit as st
 
 from core import Trace, models
-from core.figures import STILL, head_gallery
-from core.figures.head_map import head_map
+from core.figures import STILL
+from core.figures.head_map import head_map, layer_map
 from core.manifest import manifest
 from parts import microscope
 from parts.choice import choice, steps
@@ -128,7 +128,7 @@ def layer(reading: models.Reading, current: tuple[int, int]) -> None:
     titles = tuple(
         _("Head {number}").format(number=i + 1) for i in range(reading.calls[call].heads)
     )
-    words = (_("queries"), _("keys"), _("largest of its block"))
+    words = (_("queries"), _("keys"))
     dark = st.context.theme.type == "dark"
     # A long text takes half a second to be reduced: not again for another mark on one of the heads.
     marked = head if max(map(len, names)) <= MARKED else None
@@ -139,17 +139,14 @@ def layer(reading: models.Reading, current: tuple[int, int]) -> None:
 
 @lru_cache(maxsize=4)
 def _layer(reading, call, head, names, titles, words, dark):
-    return head_gallery(
+    return layer_map(
         reading.weights(call),
         titles=titles,
         rows=names[0],
         cols=names[1],
         row_title=words[0],
         col_title=words[1],
-        text={"pooled": words[2]},
         current=head,
-        columns=4,
-        slot=200,
         dark=dark,
     )
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from core import models
-from core.figures.head_map import head_map
+from core.figures.head_map import head_map, layer_map
 from core.models.symptoms import diagnose
 from tests.core.model_folders import network, word_piece
 
@@ -104,3 +104,28 @@ def test_heads_stand_on_the_sheet_where_their_layer_and_number_say():
     assert (frame.x0, frame.y0) == (-1.0, 4.0)
     assert list(sheet.layout.yaxis.ticktext) == ["1", "2"]
     assert sheet.layout.yaxis.range[0] > sheet.layout.yaxis.range[1]  # layer 1 on top
+
+
+def test_the_heads_of_a_layer_name_query_and_key_under_the_pointer():
+    heads = torch.stack([torch.eye(3), torch.zeros(3, 3), torch.full((3, 3), 0.5)])
+    names = ["a", "b", "<i>%{z}"]
+    drawn = layer_map(heads, rows=names, cols=["x", "y", "z"], titles=names, current=1, columns=2)
+    z, text = np.asarray(drawn.data[0].z), drawn.data[0].text
+    assert z.shape == (7, 7)
+    assert z[:3, :3] == pytest.approx(np.eye(3))
+    assert z[4:, :3] == pytest.approx(0.5)
+    assert np.isnan(z[4:, 4:]).all()
+    assert text[1][6] == "b → z"
+    assert text[6][0] == "&lt;i&gt;%&#123;z} → x"
+    titles = [note.text for note in drawn.layout.annotations]
+    assert titles[:3] == ["a", "<b>▸ b</b>", "&lt;i&gt;%&#123;z}"]
+
+
+def test_a_long_layer_is_reduced_and_still_names_the_entry_itself():
+    one = torch.zeros(1, 200, 200)
+    one[0, 150, 77] = 0.75
+    drawn = layer_map(one)
+    z = np.asarray(drawn.data[0].z)
+    assert z.size <= 4096
+    i, j = np.argwhere(z == 0.75)[0]
+    assert drawn.data[0].text[i][j] == "151 → 78"
