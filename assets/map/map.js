@@ -19,6 +19,7 @@ import { View } from "./view.js";
 const LOST = 4000; // ms after which an answer is no longer waited for
 const AGAIN = 350; // ms until a coarse picture is asked for again
 const SPEAK_AFTER = 350;
+const ADDRESS_AFTER = 250;
 const MOST = 1024; // cells of a picture, each way
 const NUMBER = [36, 15]; // px that a written number needs
 const CURSOR = 16; // px from which on an arrow key moves by one cell
@@ -124,6 +125,7 @@ class LongMap {
     this.send = component.setStateValue ?? (() => {});
     this.root.hidden = !component.data?.byteLength; // nothing to draw yet
     if (this.root.hidden) return;
+    this.tellAddress();
     const data = decode(component.data);
     const palette = this.readPalette();
     const sameLook = palette.signature === this.palette?.signature;
@@ -594,9 +596,28 @@ class LongMap {
     this.send("look", wish ? { ...look, ...wish } : look);
   }
 
+  /** The address says where the reader is; a move is no step of the browser's history. */
+  tellAddress() {
+    clearTimeout(this.telling);
+    this.telling = setTimeout(() => {
+      const { data, view } = this;
+      const address = new URL(window.location.href);
+      const say = (name, value) => {
+        if (value) address.searchParams.set(name, value);
+        else address.searchParams.delete(name);
+      };
+      say("at", !view.isWhole && view.cells.join());
+      say("cell", data.cell && `${data.cell.i},${data.cell.j}`);
+      say("head", data.head && String(data.head));
+      if (address.href !== window.location.href) {
+        window.history.replaceState(window.history.state, "", address);
+      }
+    }, ADDRESS_AFTER);
+  }
+
   dispose() {
     this.observer.disconnect();
-    for (const timer of [this.waiting, this.again, this.speaking]) clearTimeout(timer);
+    for (const timer of [this.waiting, this.again, this.speaking, this.telling]) clearTimeout(timer);
     cancelAnimationFrame(this.frame);
     this.root.remove();
     this.frame = undefined;

@@ -10,7 +10,7 @@ import streamlit as st
 from parts import map_picture
 from parts.map_component import mount, pack, words
 from parts.map_jobs import Job
-from parts.state import escaped, sentence, write_url
+from parts.state import escaped, sentence
 from parts.text import _
 
 KEY = "map_component"
@@ -58,7 +58,6 @@ def _stage(job: Job, scale: str, running: bool) -> None:
     look = _looked(job)
     _component(job, look, scale)
     _notices(job)
-    write_url(("at", "cell", "head"), _place(look))
 
 
 def go_to(cell: tuple[int, int]) -> None:
@@ -157,7 +156,10 @@ def _inside(rect, S: int, T: int) -> tuple[int, int, int, int] | None:
 
 
 def _from_url(S: int, T: int, heads: int) -> Look:
-    """The place that a link names; what cannot be read is left out."""
+    """The place that a link names; what cannot be read is left out.
+
+    The browser itself writes it there (map.js): from here each move would be a step of its history.
+    """
 
     def numbers(name, count):
         parts = st.query_params.get(name, "").split(",")
@@ -170,12 +172,6 @@ def _from_url(S: int, T: int, heads: int) -> Look:
     return Look(
         (S, T), view, chosen[:2] if chosen else None, min(head[0], heads - 1) if head else 0
     )
-
-
-def _place(look: Look) -> dict[str, str]:
-    said = {} if look.view == (0, 0, *look.shape) else {"at": ",".join(map(str, look.view))}
-    said |= {"cell": ",".join(map(str, look.cell))} if look.cell else {}
-    return said | ({"head": str(look.head)} if look.head else {})
 
 
 # --- what is sent ---------------------------------------------------------------------------------

@@ -88,6 +88,7 @@ def test_the_wheel_leads_to_the_needle_and_its_exact_value(open_map):
     products = [float(text.replace("−", "-")) for text in terms]
     assert sum(products) == pytest.approx(float(source.q[i] @ source.k[j]), rel=1e-3)
     page.wait_for_url(re.compile(f"cell={i}%2C{j}"))
+    assert page.evaluate("history.length") == 2  # the way back leads out, not through each move
     page.reload()
     until(page, "cell", f"^{i},{j}$")
     assert numbers(facts(page)["view"])[2] <= 13

@@ -61,7 +61,6 @@ def test_it_opens_with_the_whole_map_of_an_induction_head(open_map, lang):
     i, j = make("induction", 256).landmark
     assert levels[i, j] == level_of(header, 0.9933)
     assert levels[0, 1] == 0  # hidden by the causal mask
-    assert not {"at", "cell"} & set(app.query_params)
 
 
 @pytest.mark.parametrize("name", SOURCES)
@@ -102,7 +101,6 @@ def test_the_button_goes_down_to_the_cell_to_look_at(open_map):
     header, _levels = sent(app)
     assert (header["cell"]["i"], header["cell"]["j"]) == make("needle", 256).landmark
     assert header["numbers"]
-    assert app.query_params["cell"] == "{},{}".format(*make("needle", 256).landmark)
 
 
 def test_controls_change_the_map_and_stand_in_the_link(open_map):
@@ -484,10 +482,8 @@ def test_the_heads_of_a_model_are_shown_as_it_computes_them(open_map):
 
     if not models.offered():
         pytest.skip("no model on this machine")
-    app = open_map(map_source="model", map_text="the cat saw the other cat", map_layer=2)
-    app.session_state["map_look"].head = 5
-    app.session_state["map_look"].cell = (2, 6)
-    app.run()
+    asked = {"map_source": "model", "map_text": "the cat saw the other cat"}
+    app = open_map(**asked, map_layer=2, head=5, cell="2,6")
     header, levels = sent(app)
     reading = models.read(models.load("MiniLM"), "the cat saw the other cat", cut=True)
     call = [n for n, each in enumerate(reading.calls) if each.kind != "cross"][1]
@@ -497,7 +493,7 @@ def test_the_heads_of_a_model_are_shown_as_it_computes_them(open_map):
     assert header["cell"]["weight"] == pytest.approx(float(weights[2, 6]), rel=1e-4)
     scale = Scale(**header["picture"]["scale"])
     np.testing.assert_allclose(levels.astype(int), scale.levels(weights).astype(int), atol=1)
-    assert app.query_params["head"] == "5"
+    assert header["head"] == 5
 
 
 # --- taking it along ------------------------------------------------------------------------------
