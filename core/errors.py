@@ -143,8 +143,7 @@ SENTENCES = {
     "choose a smaller window, or pool it with region.",
     "outside-map": "head, rows and columns {index} lie outside the map of {h} heads, "
     "{S} queries and {T} keys.",
-    "map-start": "the map to resume is of other tensors or options: "
-    "give those it was begun with.",
+    "map-start": "the map to resume is of other tensors or options: give those it was begun with.",
     "overflow-map": "q·k passes the range of {dtype} at {index}: computed in {dtype} this score "
     "would be infinite; here it is exact.",
 }
