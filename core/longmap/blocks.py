@@ -58,7 +58,9 @@ def _shares(found: Swept, log: torch.Tensor) -> None:
     if found.largest.dtype != log.dtype:  # what rounding the logarithm left over
         found.largest -= (log - rough).to(rough.dtype)[:, None]
     if found.mass is not None:
-        found.mass *= (-log).exp2().to(found.mass.dtype)[:, None]
+        # Only of a row that sees nothing here can the factor pass all bounds.
+        factor = (-log).exp2().nan_to_num(nan=math.nan, posinf=0.0)
+        found.mass *= factor.to(found.mass.dtype)[:, None]
 
 
 def pool_rows(found: Swept, pool: str, size: int) -> torch.Tensor:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
 import torch
 
@@ -36,7 +36,7 @@ def places(device: torch.device) -> list[torch.device]:
 
 
 def work(
-    jobs: Iterable,
+    jobs: Sequence,
     do: Callable,
     device: torch.device,
     *,
@@ -49,11 +49,12 @@ def work(
     way. Returns how many were finished. A job that was begun is finished, but for `stop`.
     """
     crew = _Crew(iter(jobs), do, time.perf_counter() + seconds)
-    where = places(device)
-    if len(where) == 1:
-        crew.labour(where[0], stop or bool)
-    else:
-        crew.share(where, stop)
+    where = places(device)[: max(1, len(jobs))]
+    with _settings:
+        if len(where) == 1:
+            crew.labour(where[0], stop or bool)
+        else:
+            crew.share(where, stop)
     if crew.failure:
         raise crew.failure
     return crew.done
@@ -83,18 +84,17 @@ class _Crew:
 
     def share(self, where, stop) -> None:
         threads = [threading.Thread(target=self._member, args=(place,)) for place in where]
-        with _one_core_each:
+        for thread in threads:
+            thread.start()
+        try:
+            while threads:
+                self.halt = self.halt or bool(stop and stop())
+                threads[0].join(POLL if stop else None)
+                threads = [thread for thread in threads if thread.is_alive()]
+        finally:  # also when the one who waits is interrupted
+            self.halt = self.halt or bool(threads)
             for thread in threads:
-                thread.start()
-            try:
-                while threads:
-                    self.halt = self.halt or bool(stop and stop())
-                    threads[0].join(POLL if stop else None)
-                    threads = [thread for thread in threads if thread.is_alive()]
-            finally:  # also when the one who waits is interrupted
-                self.halt = self.halt or bool(threads)
-                for thread in threads:
-                    thread.join()
+                thread.join()
 
     def _member(self, device) -> None:
         try:
@@ -104,28 +104,36 @@ class _Crew:
             self.failure, self.halt = failure, True
 
 
-class _OneCoreEach:
-    """While any crew works, torch's operations take one core each: its number is put back after.
+class _Settings:
+    """What torch is set to, for the whole process, while any crew works: put back after the last.
 
-    The number is one for the whole process (that of MKL) and one per thread (that of OpenMP), and
-    a thread born meanwhile starts with 1: a low number outside the main thread is not believed.
+    Products of float32 are exact, whatever somebody allowed (bf16, TF32). Workers take one core
+    each; that number is one for the process (MKL's) and one per thread (OpenMP's), and a thread
+    born meanwhile starts with 1: a low number outside the main thread is not believed.
     """
 
     def __init__(self):
-        self.lock, self.crews, self.count = threading.Lock(), 0, CORES
+        self.lock, self.crews, self.cores, self.precision = threading.Lock(), 0, CORES, "highest"
 
     def __enter__(self):
         with self.lock:
             if not self.crews:
                 main = threading.current_thread() is threading.main_thread()
-                self.count = torch.get_num_threads() if main else CORES
+                self.cores = torch.get_num_threads() if main else CORES
+                self.precision = torch.get_float32_matmul_precision()
+                self._allow("highest")
             self.crews += 1
 
     def __exit__(self, *failure):
         with self.lock:
             self.crews -= 1
             if not self.crews:
-                torch.set_num_threads(self.count)
+                self._allow(self.precision)
+                torch.set_num_threads(self.cores)
+
+    def _allow(self, precision: str) -> None:
+        if torch.get_float32_matmul_precision() != precision:
+            torch.set_float32_matmul_precision(precision)
 
 
-_one_core_each = _OneCoreEach()
+_settings = _Settings()

@@ -98,7 +98,7 @@ def _refine(made: AttentionMap, stop, every: float, coarse: bool | None = None):
     spent = finished = 0.0
     while left:
         began, count = time.perf_counter(), len(left)
-        work(iter(left), _doer(made), p.q.device, seconds=every, stop=stop)
+        work(left, _doer(made), p.q.device, seconds=every, stop=stop)
         took = time.perf_counter() - began
         still = [job for job in left if not bool(made._known[job[0], job[1] : job[2]].all())]
         finished += sum(effort[job] for job in set(left) - set(still))

@@ -179,7 +179,7 @@ class AttentionMap:
         """Scaled, capped and masked scores of a rectangle, float32 (rows, cols); −∞ is hidden."""
         self._inside(head, i0, j0, rows, cols)
         require(rows * cols <= VIEW, "view-large", rows=rows, cols=cols, most=VIEW)
-        return self._scores(head, torch.arange(i0, i0 + rows), j0, j0 + cols).float()
+        return self._scores(head, torch.arange(i0, i0 + rows), j0, j0 + cols).float().cpu()
 
     def window(self, i0: int, j0: int, rows: int, cols: int, head: int = 0) -> torch.Tensor:
         """The weights of a rectangle at full resolution, float32 (rows, cols)."""
@@ -187,7 +187,7 @@ class AttentionMap:
         require(rows * cols <= VIEW, "view-large", rows=rows, cols=cols, most=VIEW)
         at = torch.arange(i0, i0 + rows)
         s, lse = self._scores(head, at, j0, j0 + cols), self._lse(head, at)
-        return s.sub_(lse.to(s.device)[:, None]).exp_().float()
+        return s.sub_(lse.to(s.device)[:, None]).exp_().float().cpu()
 
     def row(self, i: int, head: int = 0) -> torch.Tensor:
         """All weights of query i, float32 (T)."""
@@ -206,7 +206,7 @@ class AttentionMap:
         keys = (s >= least).nonzero()[:, 0]
         keys = keys[s[keys].argsort(descending=True, stable=True)][:count]
         lse = self._lse(head, torch.tensor([i])).to(s.device)
-        return keys, (s[keys] - lse).exp().float()
+        return keys.cpu(), (s[keys] - lse).exp().float().cpu()
 
     def cell(self, i: int, j: int, head: int = 0) -> Cell:
         """How one weight comes about, each product and sum in float64."""

@@ -302,6 +302,17 @@ def test_any_number_of_workers_gives_the_same_map(cores, monkeypatch):
     assert torch.get_num_threads() == threads
 
 
+def test_products_are_exact_whatever_is_allowed_elsewhere():
+    q = draw(300, 64)
+    torch.set_float32_matmul_precision("medium")
+    try:
+        m = longmap.attention_map(q, q)
+        assert torch.get_float32_matmul_precision() == "medium"
+    finally:
+        torch.set_float32_matmul_precision("highest")
+    near(m.tiles, plain(q, q).weights[0])
+
+
 def test_a_failure_of_a_worker_reaches_the_caller(monkeypatch):
     monkeypatch.setattr(crew, "CORES", 2)
 
