@@ -64,7 +64,7 @@ def attention_map(
 def refine(
     q, k, *, stop: Callable[[], bool] | None = None, start: AttentionMap | None = None,
     tiles=512, pool="max", causal=False, window=None, scale=None, softcap=None,
-    entropy=True,
+    entropy=False,
 ) -> Iterator[AttentionMap]:  # fmt: skip
     """The map of `attention_map` as it gets better, about every 0.3 s.
 

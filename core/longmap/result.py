@@ -52,7 +52,7 @@ class AttentionMap:
     coarse: what is missing for the rows that are asked is computed then, in O(rows·T·d).
     """
 
-    def __init__(self, problem: Problem, entropy: bool = True):
+    def __init__(self, problem: Problem, entropy: bool = False):
         self.problem, self._moments = problem, entropy
         h, R, C = problem.h, problem.rows.count, problem.columns.count
         self._tiles = torch.zeros(h, R, C)
