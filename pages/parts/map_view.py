@@ -46,14 +46,16 @@ def stage(job: Job, scale: str) -> None:
         said = sentence(job.problem) if job.problem else _("This map could not be computed.")
         st.error(escaped(said), icon=":material/error:")
         return
-    running = job.state in ("running", "waiting")
-    st.fragment(_stage, run_every=POLL if running else None)(job, scale, running)
+    # Also while it is stopped: to begin or end looking takes a run of the whole page, in which a
+    # press of a button could be lost.
+    polled = job.state != "done"
+    st.fragment(_stage, run_every=POLL if polled else None)(job, scale, polled)
 
 
-def _stage(job: Job, scale: str, running: bool) -> None:
+def _stage(job: Job, scale: str, polled: bool) -> None:
     job.look()
-    if running != (job.state in ("running", "waiting")):
-        st.rerun()  # to look again every second, or no longer
+    if polled and job.state in ("done", "failed"):
+        st.rerun()  # nothing to wait for any more
     _progress(job)
     look = _looked(job)
     _component(job, look, scale)
