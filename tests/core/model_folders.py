@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import json
+
 import torch
 
 SIZES = {
@@ -91,4 +94,26 @@ def save(folder, kind: str = "bert"):
     tokenizer = word_piece()
     network(kind, "ForConditionalGeneration" if kind == "t5" else "Model").save_pretrained(folder)
     tokenizer.save_pretrained(folder)
+    return folder
+
+
+def save_marian(folder):
+    """A translation model as the hub holds them: two sentencepiece files, no tokenizer.json."""
+    import sentencepiece
+
+    made = io.BytesIO()
+    said = iter(["the cat sat on the mat", "猫坐在垫子上"] * 9)
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=said, model_writer=made, vocab_size=40, hard_vocab_limit=False,
+        minloglevel=2,
+    )  # fmt: skip
+    read = sentencepiece.SentencePieceProcessor(model_proto=made.getvalue())
+    pieces = [read.id_to_piece(i) for i in range(len(read))]
+    words = ["<pad>", "</s>", "<unk>", *(piece for piece in pieces if not piece.startswith("<"))]
+    network("marian", "MTModel").save_pretrained(folder)
+    for name in ("source.spm", "target.spm"):
+        (folder / name).write_bytes(made.getvalue())
+    (folder / "vocab.json").write_text(json.dumps({w: i for i, w in enumerate(words)}), "utf-8")
+    facts = {"tokenizer_class": "MarianTokenizer", "source_lang": "en", "target_lang": "zh"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(facts), "utf-8")
     return folder

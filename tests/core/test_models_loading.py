@@ -149,6 +149,13 @@ def test_a_folder_is_loaded_once_without_the_network(folder, no_network):
     assert models.load(str(folder)) is not first
 
 
+def test_a_translation_model_with_sentencepiece_files_is_read(tmp_path, no_network):
+    reading = models.read(models.load(str(model_folders.save_marian(tmp_path))), "the cat", "猫坐")
+    assert "".join(token.text for token in reading.tokens[:-1]) == "␣the␣cat"
+    assert [call.kind for call in reading.calls].count("cross") == 2
+    assert reading.deviation <= 1e-5
+
+
 def test_few_models_are_kept(saved, tmp_path):
     for name in "abc":
         models.load(str(shutil.copytree(saved, tmp_path / name)))
