@@ -70,22 +70,29 @@ def go_to(cell: tuple[int, int]) -> None:
 
 
 def _progress(job: Job) -> None:
+    """How far a map is, and the switch that stops it and lets it go on.
+
+    A switch, not a button: a press of a button can be lost between two looks, a state cannot.
+    """
     if job.state == "done":
         return
     found = job.map
     with st.container(horizontal=True, vertical_alignment="center", key="map_progress"):
         share = f"{100 * found.done:.0f} %"
-        if job.state == "stopped":
-            st.caption(_("Stopped: {share} of the rows are exact.").format(share=share))
-            st.button(_("Continue"), key="map_resume", on_click=job.resume)
-            return
         said = {
             "waiting": _("Waiting for another long map; the coarse picture is here already."),
+            "stopped": _("Stopped: {share} of the rows are exact.").format(share=share),
         }.get(job.state) or _left(found.seconds_left, share)
         st.progress(found.done, said)
-        st.button(
-            _("Stop the run"), icon=":material/stop_circle:", key="map_stop", on_click=job.stop
-        )
+        st.session_state["map_run"] = job.state != "stopped"  # another reader may have stopped it
+        st.toggle(_("Keep computing"), key="map_run", on_change=_switched, args=(job,))
+
+
+def _switched(job: Job) -> None:
+    if st.session_state["map_run"]:
+        job.resume()
+    else:
+        job.stop()
 
 
 def _left(seconds: float | None, share: str) -> str:

@@ -97,6 +97,14 @@ class Page:
         self.page.evaluate(WATCH)
         return self
 
+    @property
+    def running(self):
+        """The switch of a map in the making."""
+        return self.page.get_by_test_id("stCheckbox").filter(has_text="Keep computing")
+
+    def stop(self):
+        self.running.locator("label").click()
+
     def facts(self) -> dict:
         return self.page.evaluate("bench.facts()")
 
@@ -126,14 +134,14 @@ def first_picture(browser, url, repeats=3) -> dict:
     for seed in range(repeats):
         shown = Page(browser, f"{url}/map?map_source=needle&map_S=65536&map_seed={1000 + seed}")
         shown.ready()
-        shown.page.get_by_role("button", name="Stop the run").click()
+        shown.stop()
         shown.page.wait_for_timeout(1500)
         shown.page.get_by_role("slider").first.focus()
         waiting = f"window.grown = bench.grow({LONGEST})"
         shown.page.evaluate(f"() => {{ {waiting}; }}")
         shown.page.keyboard.press("ArrowRight")
         times.append(shown.page.evaluate("window.grown"))
-        shown.page.get_by_role("button", name="Stop the run").click()
+        shown.stop()
         shown.page.wait_for_timeout(1000)
         shown.page.close()
     return {"first_coarse_picture_ms": median(times), "first_coarse_picture_all_ms": times}
@@ -143,7 +151,7 @@ def zooming(browser, url) -> dict:
     """A finished map at S = 131,072: zooms from the whole to single cells, pans at each depth."""
     start = time.perf_counter()
     shown = Page(browser, f"{url}/map?map_source=needle&map_S={LONGEST}").ready()
-    while shown.page.get_by_role("button", name="Stop the run").count():
+    while shown.running.count():
         shown.page.wait_for_timeout(500)
     whole = time.perf_counter() - start
     shown.page.wait_for_timeout(1500)

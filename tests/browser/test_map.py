@@ -146,7 +146,8 @@ def test_a_strongest_key_is_one_press_away(open_map):
 def test_a_long_run_is_stopped_and_what_is_there_stays_exact(open_map):
     page = open_map(map_source="random", map_S=131_072, map_seed=5)
     until(page, "coarse", "sample")
-    page.get_by_role("button", name="Stop the run").click()
+    run = page.get_by_test_id("stCheckbox").filter(has_text="Keep computing")
+    run.locator("label").click()
     page.get_by_text(re.compile("^Stopped: \\d+ % of the rows are exact")).wait_for()
     page.get_by_role("textbox", name="query i").fill("120,000")
     page.get_by_role("textbox", name="key j").fill("7")
@@ -155,10 +156,10 @@ def test_a_long_run_is_stopped_and_what_is_there_stays_exact(open_map):
     source = make("random", 131_072, seed=5)
     weight = (source.q[120_000].double() @ source.k.double().T / 8).softmax(-1)[7]
     assert float(facts(page)["value"]) == pytest.approx(float(weight), rel=1e-6)
-    page.get_by_role("button", name="Continue").click()
-    page.get_by_role("button", name="Stop the run").wait_for()
-    page.get_by_role("button", name="Stop the run").click()
-    page.get_by_role("button", name="Continue").wait_for()
+    run.locator("label").click()
+    page.get_by_text(re.compile(r"^\d+ % of the rows are exact, about \d+ s left")).wait_for()
+    run.locator("label").click()
+    page.get_by_text(re.compile("^Stopped: ")).wait_for()
 
 
 def test_files_bad_and_good(open_page):
