@@ -1,6 +1,7 @@
 """Long maps against softmax in plain float64, for any sizes, masks, scales and poolings."""
 
 import math
+import threading
 from typing import NamedTuple
 
 import numpy as np
@@ -86,7 +87,7 @@ def asked(draw_from):
     }  # fmt: skip
 
 
-look = settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+look = settings(max_examples=35, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @look
@@ -302,15 +303,46 @@ def test_any_number_of_workers_gives_the_same_map(cores, monkeypatch):
     assert torch.get_num_threads() == threads
 
 
-def test_products_are_exact_whatever_is_allowed_elsewhere():
-    q = draw(300, 64)
+def test_what_torch_is_set_to_is_put_back(monkeypatch):
+    """Exact products and one core per worker while a map is made, also for threads born after."""
+    monkeypatch.setattr(crew, "CORES", 2)
+    monkeypatch.setattr(crew._settings, "cores", 2)
+    before, found = torch.get_num_threads(), []
+
+    def look_around(*_given):
+        found.append((torch.get_float32_matmul_precision(), torch.get_num_threads()))
+        return True
+
+    torch.set_num_threads(2)
     torch.set_float32_matmul_precision("medium")
     try:
-        m = longmap.attention_map(q, q)
-        assert torch.get_float32_matmul_precision() == "medium"
+        crew.work([1, 2, 3], look_around, torch.device("cpu"))
+        assert set(found) == {("highest", 1)}
+        found.clear()
+        thread = threading.Thread(target=look_around)
+        thread.start()
+        thread.join()
+        assert found == [("medium", 2)]
     finally:
         torch.set_float32_matmul_precision("highest")
-    near(m.tiles, plain(q, q).weights[0])
+        torch.set_num_threads(before)
+
+
+def test_a_row_looked_at_before_is_replaced_whole():
+    """Its sample stood in a block of long queries, which needed a shift; its own block does not."""
+    q = torch.ones(1200, 1) * 0.01
+    q[900:] = 40.0
+    k = torch.linspace(-1, 1, 50)[:, None]
+    *_, m = longmap.refine(q, k, tiles=12, scale=30.0)
+    assert torch.equal(m.lse, longmap.attention_map(q, k, tiles=12, scale=30.0).lse)
+    near(m.lse.exp()[:900], plain(q, k, scale=30.0).lse[0, :900].exp())
+
+
+def test_a_region_that_a_row_does_not_see_holds_nothing():
+    q, k = torch.full((2, 1), 40.0), torch.tensor([[-1.0], [1.0]])
+    m = longmap.attention_map(q, k, causal=True, scale=100.0)
+    assert m.lse[0] == -4000
+    assert m.region(0, 1, 1, 1, pool="mean").tolist() == [[0.0]]
 
 
 def test_a_failure_of_a_worker_reaches_the_caller(monkeypatch):
