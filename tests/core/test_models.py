@@ -249,12 +249,3 @@ def test_readings_are_kept_up_to_a_number_of_bytes():
     assert [shelf.get(name) for name in "abc"] == [None, "B", "C"]
     shelf.put("large", 1, 1000)  # alone it may stay: it is being looked at
     assert list(shelf.held) == ["large"]
-
-
-def test_importing_core_does_not_import_transformers(root):
-    import subprocess
-    import sys
-
-    code = "import core, core.models, sys; print('transformers' in sys.modules)"
-    out = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True)
-    assert out.stdout.strip() == "False"
