@@ -19,7 +19,7 @@ import torch
 LOG2E = math.log2(math.e)
 # float32 products whose magnitude may pass this are taken in float64: their rounding, relative to
 # which the weights are off, would pass 1e-5.
-NARROW = 48.0
+NARROW = 24.0
 # Above this, 2 to the power of a score needs the row's maximum taken off, also in float64.
 WIDE = 900.0
 VIEWS = 8  # layouts whose views are kept

@@ -303,6 +303,15 @@ def test_any_number_of_workers_gives_the_same_map(cores, monkeypatch):
     assert torch.get_num_threads() == threads
 
 
+@pytest.mark.parametrize("bound", [23.0, 47.0, 140.0, 2000.0])
+def test_scores_that_round_worst_stay_within_a_hundred_thousandth(bound):
+    """Each key is a query or its opposite: sums of 64 products of one sign, at any magnitude."""
+    q = torch.nn.functional.normalize(draw(600, 64), dim=-1) * (bound / math.log2(math.e)) ** 0.5
+    k = torch.cat([q[:300], -q[300:]])
+    m = longmap.attention_map(q, k, tiles=200, scale=1.0)
+    near(m.tiles, pooled(plain(q, k, scale=1.0).weights[0], 200, "max"))
+
+
 def test_what_torch_is_set_to_is_put_back(monkeypatch):
     """Exact products and one core per worker while a map is made, also for threads born after."""
     monkeypatch.setattr(crew, "CORES", 2)
