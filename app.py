@@ -82,13 +82,17 @@ class SecurityHeaders:
         await self.app(scope, receive, send if scope["type"] != "http" else send_with_headers)
 
 
-class Stylesheet:
-    """Links frame.css from Streamlit's page, so that the first thing painted is styled already.
+class Linked:
+    """Links frame.css and history.js from Streamlit's page: the first thing painted is styled
+    already, and the first change of the address is in our hands.
 
     Only for requests of a document, which are then answered uncompressed: it is 8 kB.
     """
 
-    LINK = b'<link rel="stylesheet" href="./assets/frame/frame.css"></head>'
+    LINKS = (
+        b'<link rel="stylesheet" href="./assets/frame/frame.css">'
+        b'<script src="./assets/frame/history.js"></script></head>'
+    )
 
     def __init__(self, app):
         self.app = app
@@ -107,7 +111,7 @@ class Stylesheet:
                 return
             if start:
                 body = message.get("body", b"")
-                linked = body.replace(b"</head>", self.LINK, 1)
+                linked = body.replace(b"</head>", self.LINKS, 1)
                 if linked != body:
                     sent = MutableHeaders(scope=start)
                     longer = int(sent["content-length"]) + len(linked) - len(body)
@@ -200,7 +204,7 @@ def apologise(error: Exception) -> bool:
 
 app = st.App(
     ROOT / "pages/shell.py",
-    middleware=[Middleware(Kept), Middleware(SecurityHeaders), Middleware(Stylesheet)],
+    middleware=[Middleware(Kept), Middleware(SecurityHeaders), Middleware(Linked)],
     routes=[
         Route("/health", health),
         Mount("/assets", Assets(directory=ROOT / "assets")),

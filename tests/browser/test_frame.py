@@ -149,3 +149,16 @@ def test_the_menu_opens_by_keyboard(open_page, settled):
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile("/(heads)?$"))
+
+
+def test_the_way_back_leads_to_the_page_before(open_page):
+    page = open_page("/heads")
+    page.goto(page.url.replace("/heads", "/"))
+    expect(page.get_by_test_id("microscope")).to_have_attribute("data-step", "0")
+    before = page.evaluate("history.length")
+    for symbol in ("W_Q", "Q", "W_K"):
+        page.keyboard.press("ArrowRight")
+        expect(page).to_have_url(re.compile(rf"step={symbol}(&|$)"))
+    assert page.evaluate("history.length") == before
+    page.go_back()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Heads")

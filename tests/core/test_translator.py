@@ -114,7 +114,8 @@ def test_the_training_begins_as_the_shipped_one_did():
     losses = itertools.islice(train.steps(train.fresh(*names), trained, *names, settings), 40)
     steps, shipped = loss_curve()
     assert steps[1] == 40
-    assert list(losses)[19::20] == pytest.approx(shipped[:2], rel=1e-3)  # other processors round otherwise
+    # Other processors round otherwise.
+    assert list(losses)[19::20] == pytest.approx(shipped[:2], rel=1e-3)
 
 
 # --- the cache --------------------------------------------------------------------------------
