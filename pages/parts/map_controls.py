@@ -24,7 +24,7 @@ SOURCES = {
     "own": N_("My own Q and K"),
 }
 POOLS = {"max": N_("Largest"), "mean": N_("Mean")}
-SCALES = {"log": N_("Logarithmic"), "linear": N_("Even")}
+SCALES = {"log": N_("Logarithmic"), "linear": N_("Linear")}
 # Keys to each side of the query (to the left only where causal), as a mask.
 WINDOWS = {"none": N_("None"), "16": "16", "64": "64", "256": "256", "1024": "1,024"}
 
