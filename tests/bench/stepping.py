@@ -150,17 +150,40 @@ def large(browser, url) -> dict:
     return result
 
 
-def opening(browser, url, repeats=7) -> dict:
-    """From the address to the first cell painted, in a fresh profile, on a warm server."""
+# Runs before the page: notes when the frame with the first cell has been painted. Waiting for the
+# cell from outside would add up to half a second between two looks.
+FIRST = """
+  const cell = (node) => {
+    if (node.dataset?.cell) return true;
+    return [...(node.shadowRoot?.children ?? []), ...node.children].some(cell);
+  };
+  window.opened = new Promise((done) => {
+    const look = () => {
+      if (!document.body || !cell(document.body)) return requestAnimationFrame(look);
+      const { port1, port2 } = new MessageChannel();
+      port1.onmessage = () => done(performance.now());
+      port2.postMessage(0);
+    };
+    requestAnimationFrame(look);
+  });
+"""
+
+
+def opening(browser, url, repeats=9) -> dict:
+    """From the address to the first cell painted, in a fresh profile, on a warm server.
+
+    The microscope listens to keys before it draws. The first visit of all is not counted: the
+    server then reads Streamlit's files from the disk.
+    """
     times = []
-    for _ in range(repeats):
+    for _ in range(repeats + 1):
         context = browser.new_context(viewport={"width": 1280, "height": 800})
         page = context.new_page()
+        page.add_init_script(FIRST)
         page.goto(url, wait_until="commit")
-        page.wait_for_selector("[data-cell]", timeout=60_000)
-        times.append(page.evaluate("performance.now()"))
+        times.append(page.evaluate("window.opened"))
         context.close()
-    return {"open_to_interactive_ms": median(times)}
+    return {"open_to_interactive_ms": median(times[1:])}
 
 
 def measure() -> dict:
