@@ -28,6 +28,7 @@ import torch
 from core import checks, inputs, masks, notices, recipes
 from core.config import AttentionConfig, check_window
 from core.errors import SENTENCES, require
+from core.ops import PAIRS
 from core.recipes import Plan
 from core.trace import Trace
 from core.trace import run as run_steps
@@ -55,7 +56,8 @@ def _place(prefer, dtype: str) -> torch.device:
 
 def attend(
     q, k, v, *, mask=None, causal=False, window=None, scale=None, softcap=None,
-    past_key=None, past_value=None, softmax_dtype=None,
+    past_key=None, past_value=None, softmax_dtype=None, rotary=None, pairs="halves", norm=None,
+    eps=1e-6,
 ) -> Trace:  # fmt: skip
     """Scaled dot-product attention with every intermediate.
 
@@ -66,12 +68,17 @@ def attend(
     j ≤ i + length of the past; "bottom-right" aligns the last query with the last key. `window`:
     (left, right), inclusive, −1 for open. `scale`: default 1/√d_k. `softcap`: scores become
     cap·tanh(score/cap), before masks. `past_key`, `past_value`: (B, g, P, d_k) and (B, g, P, d_v),
-    put before k and v. A query that may see nothing gets weights 0 and output 0. Raises InputError.
+    put before k and v. `norm`: gains (d_k,) of queries and keys, each row of which is divided by
+    √(mean of squares + `eps`) first. `rotary`: (cos, sin), each (S, r) with r ≤ d_k, by which the
+    first r entries of queries and new keys are then turned; `pairs`: "halves" (entry j with
+    j + r/2, as Llama) or "interleaved" (2i with 2i + 1, as GPT-J). A query that may see nothing
+    gets weights 0 and output 0. Raises InputError.
 
     >>> attend([[1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]], [[4.0], [8.0]], scale=0.0)["output"]
     tensor([[6.]])
     """
     named = checks.tensors(q=q, k=k, v=v, past_key=past_key, past_value=past_value)
+    named |= checks.placing(rotary, norm)
     _present(named, "q", "k", "v")
     checks.attend(named)
     q, k, v = named["q"], named["k"], named["v"]
@@ -85,6 +92,7 @@ def attend(
         sizes |= {"B": q.shape[0], "h": h, "g": g, "r": h // g}
     plan = Plan(lead="B" if q.ndim == 4 else "", past=with_past)
     plan = replace(plan, h=sizes.get("h", 0), g=sizes.get("g", 0))
+    plan = _placed(plan, sizes, named, pairs, eps)
     plan, extra = _limits(
         plan, sizes, P, q, mask=mask, causal=causal, window=window, scale=scale, softcap=softcap,
         softmax_dtype=softmax_dtype,
@@ -119,6 +127,20 @@ def cross_attention(Y, X, W_Q, W_K, W_V, W_O=None, *, heads=1, kv_heads=None, **
     """
     _present({} if Y is None else {"Y": Y}, "Y")
     return _project(Y, X, W_Q, W_K, W_V, W_O, heads, kv_heads, limits)
+
+
+def _placed(plan: Plan, sizes, named, pairs, eps) -> Plan:
+    """The plan with the norm and the rotation for which tensors are named, and their sizes."""
+    if "gain_Q" in named:
+        plan = replace(plan, eps=checks.number("eps", eps, named["gain_Q"].dtype))
+    if "cos" in named:
+        known = ", ".join(PAIRS)
+        require(pairs in PAIRS, "unknown-choice", name="pairs", got=str(pairs)[:40], known=known)
+        r = named["cos"].shape[-1]
+        plan = replace(plan, pairs=pairs, turned=r if r < sizes["d_k"] else 0)
+        if plan.turned:
+            sizes["d_r"] = r
+    return plan
 
 
 def _present(named, *names) -> None:
@@ -269,9 +291,12 @@ def _callers() -> int:
 
 def _project(Y, X, W_Q, W_K, W_V, W_O, heads, kv_heads, limits, lines=None, drawn="") -> Trace:
     """Self- or cross-attention from the sequences on."""
-    past = {name: limits.get(name) for name in ("past_key", "past_value")}
-    limits = {name: value for name, value in limits.items() if name not in past}
+    limits = dict(limits)
+    past = {name: limits.pop(name, None) for name in ("past_key", "past_value")}
+    placing = checks.placing(**{name: limits.pop(name, None) for name in ("rotary", "norm")})
+    pairs, eps = limits.pop("pairs", "halves"), limits.pop("eps", 1e-6)
     named = checks.tensors(Y=Y, X=X, W_Q=W_Q, W_K=W_K, W_V=W_V, W_O=W_O, **past)
+    named |= placing
     _present(named, "X", "W_Q", "W_K", "W_V")
     kv_heads = heads if kv_heads is None else kv_heads
     checks.projections(named, heads, kv_heads)
@@ -286,6 +311,7 @@ def _project(Y, X, W_Q, W_K, W_V, W_O, heads, kv_heads, limits, lines=None, draw
         result="E" if sizes.get("E", sizes["H"]) != sizes["H"] else "H",
         past="P" in sizes,
     )
+    plan = _placed(plan, sizes, named, pairs, eps)
     like = named["W_Q"].new_empty(0, sizes["d_k"])
     plan, extra = _limits(plan, sizes, sizes.get("P", 0), like, drawn=drawn, **limits)
     lines = lines or dict.fromkeys(named, "")

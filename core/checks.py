@@ -58,6 +58,21 @@ def _alike(first, reference, name, tensor) -> None:
     require(same, "mixed-device", got=reference.device, wanted=tensor.device, **pair)
 
 
+def placing(rotary, norm) -> dict[str, torch.Tensor]:
+    """cos and sin, and the gains of queries and keys, by name; each pair may be None."""
+    named = {}
+    for pair, names, sentence in (
+        (rotary, ("cos", "sin"), "rotary-pair"),
+        (norm, ("gain_Q", "gain_K"), "gain-pair"),
+    ):
+        if pair is None:
+            continue
+        two = isinstance(pair, tuple | list) and len(pair) == 2 and None not in pair
+        require(two, sentence, got=type(pair).__name__)
+        named |= tensors(**dict(zip(names, pair, strict=True)))
+    return named
+
+
 def count(name: str, value) -> int:
     """A whole number of at least 1."""
     whole = isinstance(value, int) and not isinstance(value, bool)
@@ -106,6 +121,24 @@ def attend(named: dict[str, torch.Tensor]) -> None:
         _same("k", k, "v", v, 1, "same-heads")
         require(q.shape[1] % k.shape[1] == 0, "groups-divide", h=q.shape[1], g=k.shape[1])
     past(named, k.shape, v.shape)
+    turning(named, q.shape[-2], k.shape[-2], q.shape[-1])
+
+
+def turning(named: dict[str, torch.Tensor], S: int, N: int, d_k: int) -> None:
+    """cos and sin (S, r) and the gains (d_k,) fit queries (S, d_k) and as many new keys."""
+    pair = [name for name in ("cos", "sin") if name in named]
+    for name in pair:
+        shape = tuple(named[name].shape)
+        fits = len(shape) == 2 and shape[0] == S and shape[1] % 2 == 0 and shape[1] <= d_k
+        require(fits, "rotary-shape", name=name, shape=shape, S=S, d_k=d_k)
+    if pair:
+        cos, sin = (tuple(named[name].shape) for name in pair)
+        require(cos == sin, "rotary-width", cos=cos, sin=sin)
+        require(S == N, "rotary-length", S=S, N=N)
+    for name in ("gain_Q", "gain_K"):
+        if name in named:
+            shape = tuple(named[name].shape)
+            require(shape == (d_k,), "gain-shape", name=name, shape=shape, d_k=d_k)
 
 
 def past(named: dict[str, torch.Tensor], keys, values) -> int:
@@ -154,6 +187,8 @@ def projections(named: dict[str, torch.Tensor], heads: int, kv_heads: int) -> No
     widths = [_width(named, "W_Q", heads), _width(named, "W_K", kv_heads)]
     require(widths[0] == widths[1], "same-width", left="Q", right="K", got=widths[0],
             wanted=widths[1])  # fmt: skip
+    S = named[asker].shape[-2]
+    turning(named, S, X.shape[-2], widths[0])
     inner = _width(named, "W_V", kv_heads) * heads
     if "W_O" in named:
         rows = named[asker].shape[:-1]

@@ -31,6 +31,7 @@ DIMS = {
         Dim("g", "key/value heads", "#b45309"),
         Dim("r", "query heads per key/value head", "#ca8a04"),
         Dim("d_k", "query and key width", "#16a34a"),
+        Dim("d_r", "rotated width", "#65a30d"),
         Dim("d_v", "value width", "#e11d48"),
     )
 }

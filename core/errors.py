@@ -56,6 +56,14 @@ SENTENCES = {
     "past-pair": "{given} is given without {missing}: a past needs both its keys and its values.",
     "past-shape": "{name} has shape {shape}: to stand before the new keys and values it must be "
     "{wanted}, with any length P.",
+    "rotary-pair": "rotary is {got}: give two tensors (cos, sin), each of shape (S, r).",
+    "rotary-shape": "{name} has shape {shape}: to turn queries and keys it must be (S, r) with "
+    "S = {S} and an even r of at most d_k = {d_k}.",
+    "rotary-width": "cos has shape {cos} and sin has {sin}: make them equal.",
+    "rotary-length": "There are {S} queries and {N} new keys: cos and sin give one angle per "
+    "position, so queries and new keys must be equally many.",
+    "gain-pair": "norm is {got}: give two tensors (gain of Q, gain of K), each of shape (d_k,).",
+    "gain-shape": "{name} has shape {shape}: it must be ({d_k},), one number per column of a head.",
     "softcap": "softcap is {got}: give a number above 0, or None for no cap.",
     "block": "{name} needs {wanted} numbers, and the pasted block has {got}: "
     "paste a block of that size, or change the sizes first.",

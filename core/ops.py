@@ -698,6 +698,137 @@ class Mask(Pointwise):
 
 
 @dataclass(frozen=True)
+class Rms(Op):
+    """x / √(mean of x² over the last axis + eps) · gain: each row to length √d, then stretched."""
+
+    kind: ClassVar[str] = "rms"
+    rowwise: ClassVar[bool] = True
+    eps: float = 1e-6
+
+    def compute(self, x, gain, *, out=None):
+        return torch.mul(x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps), gain, out=out)
+
+    def cell(self, inputs, in_dims, out_dims, index):
+        (symbol, tensor), (name, gain) = inputs[:2]
+        *row, j = index
+        xs, at = tensor[tuple(row)].tolist(), broadcast(index, gain.shape)
+        mean, g = math.fsum(x * x for x in xs) / len(xs), _number(gain, at)
+        own = Source(symbol, tuple(index), xs[j])
+        others = [Source(symbol, (*row, k), x) for k, x in enumerate(xs) if k != j]
+        total = xs[j] / math.sqrt(mean + self.eps) * g
+        length = f"√({as_factor(mean)} + {write(self.eps)})"
+        shown = f"{write(xs[j])} / {length}·{as_factor(g)}"
+        return [Term((own, Source(name, at, g), *others), total)], total, shown
+
+    def latex(self, reads, sizes):
+        x = tex(reads[0])
+        mean = rf"\mathrm{{mean}}({x}^2) + {write(self.eps)}"
+        return rf"\frac{{{x}}}{{\sqrt{{{mean}}}}} \odot {tex(reads[1])}"
+
+    def code(self, symbol, reads, dims, tensor):
+        x, gain = reads
+        mean = f"{x}.pow(2).mean(-1, keepdim=True)"
+        return f"{symbol} = {x} * torch.rsqrt({mean} + {self.eps!r}) * {gain}"
+
+    def flops(self, sizes, in_dims, out_dims):
+        rows = volume(out_dims, sizes) // volume(out_dims.split()[-1], sizes)
+        return 4 * volume(out_dims, sizes) + 2 * rows  # square, add, two products; eps, root
+
+    def describe(self, in_dims, out_dims, sizes):
+        return {"kind": self.kind, "eps": self.eps}
+
+    def equation(self, reads):
+        return [{"operator": "rms"}, {"symbol": reads[0]}, {"operator": "⊙"}, {"symbol": reads[1]}]
+
+
+@dataclass(frozen=True)
+class Rotate(Op):
+    """Pairs of entries turned by the angle of their position: x·cos + partner·sin.
+
+    `pairs="halves"`: entry j of the first half goes with entry j of the second (Llama, GPT-NeoX).
+    "interleaved": entries 2i and 2i + 1 go together (the first paper, GPT-J). The first of a pair
+    takes its partner with a minus. `width`: how many entries are turned, the rest staying as it is;
+    0 for all.
+    """
+
+    kind: ClassVar[str] = "rotate"
+    rowwise: ClassVar[bool] = True
+    pairs: str = "halves"
+    width: int = 0
+
+    def compute(self, x, cos, sin, *, out=None):
+        near = x[..., : self.width] if self.width else x
+        made = near * cos + self._partners(near) * sin
+        made = torch.cat((made, x[..., self.width :]), -1) if self.width else made
+        return made if out is None else out.copy_(made)
+
+    def _partners(self, x):
+        if self.pairs == "halves":
+            first, second = x.chunk(2, -1)
+            return torch.cat((-second, first), -1)
+        return torch.stack((-x[..., 1::2], x[..., ::2]), -1).flatten(-2)
+
+    def partner(self, j: int, r: int) -> tuple[int, int]:
+        """The entry that goes with entry j of r, and the sign it is taken with.
+
+        >>> Rotate("halves").partner(0, 4), Rotate("interleaved").partner(3, 4)
+        ((2, -1), (2, 1))
+        """
+        step = r // 2 if self.pairs == "halves" else 1
+        first = j < step if self.pairs == "halves" else j % 2 == 0
+        return (j + step, -1) if first else (j - step, 1)
+
+    def cell(self, inputs, in_dims, out_dims, index):
+        (symbol, tensor), (cos, cosines), (sin, sines) = inputs[:3]
+        *row, j = index
+        own = Source(symbol, tuple(index), _number(tensor, index))
+        r = cosines.shape[-1]
+        if j >= r:
+            return [Term((own,), own.value)], own.value, write(own.value)
+        p, sign = self.partner(j, r)
+        other = Source(symbol, (*row, p), _number(tensor, (*row, p)))
+        at = broadcast(index, cosines.shape)
+        c, s = Source(cos, at, _number(cosines, at)), Source(sin, at, _number(sines, at))
+        mine, turned = own.value * c.value, sign * other.value * s.value
+        shown = f"{as_factor(own.value)}·{as_factor(c.value)} + "
+        shown += f"{as_factor(sign * other.value)}·{as_factor(s.value)}"
+        return [Term((own, c), mine), Term((other, s), turned)], mine + turned, shown
+
+    def latex(self, reads, sizes):
+        x, cos, sin = map(tex, reads)
+        return rf"{x} \odot {cos} + \mathrm{{partners}}({x}) \odot {sin}"
+
+    def code(self, symbol, reads, dims, tensor):
+        x, cos, sin = reads
+        near, half = (
+            (f"{x}[..., :{self.width}]", self.width // 2) if self.width else (x, "d_k // 2")
+        )
+        pairs = f"torch.stack((-{near}[..., 1::2], {near}[..., ::2]), -1).flatten(-2)"
+        if self.pairs == "halves":
+            first, second = f"{near}[..., :{half}]", f"{near}[..., {half}:]"
+            pairs = f"torch.cat((-{second}, {first}), -1)"
+        lines = [f"partners = {pairs}", f"{symbol} = {near} * {cos} + partners * {sin}"]
+        if self.width:
+            lines.append(f"{symbol} = torch.cat(({symbol}, {x}[..., {self.width}:]), -1)")
+        return "\n".join(lines)
+
+    def flops(self, sizes, in_dims, out_dims):
+        turned = self.width or sizes[out_dims.split()[-1]]
+        rows = volume(out_dims, sizes) // sizes[out_dims.split()[-1]]
+        return 3 * rows * turned  # two products and a sum
+
+    def describe(self, in_dims, out_dims, sizes):
+        width = self.width or sizes[out_dims.split()[-1]]
+        return {"kind": self.kind, "pairs": self.pairs, "width": width}
+
+    def equation(self, reads):
+        x, cos, sin = reads
+        return [
+            {"symbol": x}, {"operator": "↻"}, {"symbol": cos}, {"operator": ","}, {"symbol": sin}
+        ]  # fmt: skip
+
+
+@dataclass(frozen=True)
 class Softmax(Op):
     """exp(x) / Σ exp(x) over the last axis, in `dtype` if one is named, and back.
 
@@ -828,9 +959,13 @@ _KINDS = {
     "softcap": Softcap,
     "bias": Bias,
     "mask": Mask,
+    "rms": Rms,
+    "rotate": Rotate,
     "softmax": Softmax,
 }
 
+
+PAIRS = ("halves", "interleaved")  # which entries a rotation turns together
 
 _PLAIN = {"float": (float, int), "int": int, "bool": bool, "str": str}
 

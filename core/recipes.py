@@ -49,6 +49,9 @@ class Plan:
     mask_lines: str = ""
     softmax_dtype: str | None = None
     prescaled: bool = False
+    eps: float | None = None
+    pairs: str = ""
+    turned: int = 0
 
 
 def _join(*names: str) -> str:
@@ -104,15 +107,50 @@ def _shared_head(plan: Plan) -> str:
     return "" if not plan.h else "h" if plan.g == plan.h else "g"
 
 
+def placed(query: str, key: str, row: str, plan: Plan) -> tuple[list[Step], str, str]:
+    """Queries and keys normalised, then turned by their position, each only where it is asked for.
+
+    `row`: the name of the keys' positions. Also says what the queries and keys are called now.
+    """
+    steps, made = [], {}
+    places = {query: ("Q", "h" if plan.h else "", "S"), key: ("K", _shared_head(plan), row)}
+    for symbol, (name, head, rows) in places.items():
+        dims, last = _join(plan.lead, head, rows, "d_k"), symbol
+        if plan.eps is not None:
+            gain, normed = f"gain_{name}", f"{name}_normed"
+            steps.append(given(gain, "d_k", text="gain"))
+            steps.append(Step(normed, ops.Rms(plan.eps), (last, gain), dims, "split", "normed"))
+            last = normed
+        made[name] = (last, dims)
+    if plan.pairs:
+        width = "d_r" if plan.turned else "d_k"
+        steps += [
+            given("cos", f"S {width}", text="angles"),
+            given("sin", f"S {width}", text="angles"),
+        ]
+        for name, (last, dims) in made.items():
+            turn, symbol = ops.Rotate(plan.pairs, plan.turned), f"{name}_rotated"
+            steps.append(Step(symbol, turn, (last, "cos", "sin"), dims, "split", "rotated"))
+            made[name] = (symbol, dims)
+    return steps, made["Q"][0], made["K"][0]
+
+
 def attend(plan: Plan) -> list[Step]:
     """Attention over given queries, keys and values, (B, h, S, d_k) or (S, d_k)."""
-    steps = [given("Q", _join(plan.lead, "h" if plan.h else "", "S", "d_k"), text="given")]
-    for symbol, width in (("K", "d_k"), ("V", "d_v")):
-        new, row = (f"{symbol}_new", "N") if plan.past else (symbol, plan.source)
-        handed = given(new, _join(plan.lead, _shared_head(plan), row, width), text="given")
-        earlier, joined = past(symbol, new, width, plan)
-        steps += [earlier, handed, joined] if plan.past else [handed]
-    return steps + attention("Q", "K", "V", plan)
+    head, shared = "h" if plan.h else "", _shared_head(plan)
+    new, row = ("_new", "N") if plan.past else ("", plan.source)
+    key, value = f"K{new}", f"V{new}"
+    steps = [
+        given("Q", _join(plan.lead, head, "S", "d_k"), text="given"),
+        given(key, _join(plan.lead, shared, row, "d_k"), text="given"),
+        given(value, _join(plan.lead, shared, row, "d_v"), text="given"),
+    ]
+    more, query, key = placed("Q", key, row, plan)
+    steps += more
+    if plan.past:
+        steps += past("K", key, "d_k", plan) + past("V", value, "d_v", plan)
+        key, value = "K", "V"
+    return steps + attention(query, key, value, plan)
 
 
 def attention(query: str, key: str, value: str, plan: Plan) -> list[Step]:
@@ -203,6 +241,8 @@ def projected(plan: Plan, lines: dict[str, str], cross: bool = False) -> list[St
         steps += split("K", row, shared, "d_k", plan)
         steps += split("V", row, shared, "d_v", plan)
         query, key, value = "Q_heads", "K_heads", "V_heads"
+    more, query, key = placed(query, key, row, plan)
+    steps += more
     if plan.past:
         steps += past("K_all", key, "d_k", plan) + past("V_all", value, "d_v", plan)
         key, value = "K_all", "V_all"

@@ -131,6 +131,37 @@ function softcap({ step, index, at }) {
   return result(at, [[`${cap}·tanh(`], [write(x), 0], [` / ${cap})`]]);
 }
 
+// A row by the root of its mean square, then by its column's gain.
+function rms({ step, index, inputs, at }) {
+  const [row, j] = [index.slice(0, -1), index.at(-1)];
+  const line = Array.from({ length: step.shape.at(-1) }, (_, k) => at(0, [...row, k]));
+  const mean = line.reduce((sum, x) => sum + x * x, 0) / line.length;
+  const gain = at(1, broadcast(index, inputs[1].shape));
+  const root = ` / √(${factor(mean)} + ${write(step.op.eps)})·`;
+  return result(at, [[write(line[j]), 0], [root], [factor(gain), 1]]);
+}
+
+// An entry and its partner, turned by the angle of their position.
+function rotate({ step, index, inputs, at, text }) {
+  const { pairs, width } = step.op;
+  const j = index.at(-1);
+  const own = at(0, index);
+  if (j >= width) {
+    const source = cellName(step.reads[0], index);
+    return result(at, [[source, 0]], fill(text.copied, { source }));
+  }
+  const by = pairs === "halves" ? width / 2 : 1;
+  const first = pairs === "halves" ? j < by : j % 2 === 0;
+  const partner = at(0, [...index.slice(0, -1), first ? j + by : j - by]);
+  const angle = broadcast(index, inputs[1].shape);
+  const [cos, sin] = [at(1, angle), at(2, angle)];
+  const turned = factor(first ? -partner : partner);
+  return result(at, [
+    ...[[factor(own), 0], ["·"], [factor(cos), 1], [" + "]],
+    ...[[turned, 0], ["·"], [factor(sin), 2]],
+  ]);
+}
+
 function softmax({ step, index, at, text }) {
   const row = index.slice(0, -1);
   const powers = [];
@@ -145,7 +176,7 @@ function softmax({ step, index, at, text }) {
   return result(at, [...own, [" / ("], ...shorten(powers, MOST_POWERS), [")"]]);
 }
 
-const RULES = { contract, gather, concat, scale, bias, mask, softcap, softmax };
+const RULES = { contract, gather, concat, scale, bias, mask, softcap, rms, rotate, softmax };
 
 // a + b + c + … (60) + z: a long sum keeps its first terms and its last, and says how many it hides.
 function shorten(terms, most) {

@@ -102,9 +102,10 @@ class Call:
     def head_from_inputs(self, head: int, sample: int = 0) -> Trace | None:
         """One head from the sequence as it entered and this head's columns of W_Q, W_K and W_V.
 
-        A bias of the projection is the last row of W, met by a column of ones in X. None where
-        the projections were not found, or where X·W is not what the model compared: many models
-        turn Q and K by their position in between.
+        A bias of the projection is the last row of W, met by a column of ones in X. Queries and
+        keys that are normalised or turned by their position in between are so here too, as steps
+        of their own. None where the projections were not found, or where what they give is not
+        what the model compared.
         """
         if self.inputs is None:
             return None

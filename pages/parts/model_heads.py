@@ -185,6 +185,19 @@ def _about(call: models.Call) -> str:
     return " · ".join(said)
 
 
+BETWEEN = {
+    "Q_normed": N_("it evens out the length of each row (RMS norm)"),
+    "Q_rotated": N_("it turns them by their position (rotary)"),
+}
+
+
+def _in_between(trace: Trace) -> None:
+    """What the model does to Q and K after X·W, if anything."""
+    done = [_(said) for symbol, said in BETWEEN.items() if symbol in trace]
+    if done:
+        st.markdown(prose("model/in_between", what=_(", then ").join(done)))
+
+
 @st.fragment
 def one_head(reading: models.Reading, current: tuple[int, int]) -> None:
     """The microscope on one head's computation, from X and W where that is what was computed."""
@@ -198,6 +211,7 @@ def one_head(reading: models.Reading, current: tuple[int, int]) -> None:
             st.markdown(
                 prose("model/from_x_bias" if watched.inputs.biased else "model/from_x", H=H)
             )
+            _in_between(_traced(reading, call, head, start))
     else:
         st.markdown(prose("model/from_qkv"))
     st.caption(_about(watched))

@@ -124,6 +124,30 @@ def not_a_number():
     return core.attend(q, k, v, causal=True)
 
 
+def angles(S, r, first=0):
+    """cos and sin (S, r) of rotary positions, each angle once in each half."""
+    turns = torch.arange(first, first + S)[:, None] * 100.0 ** (-torch.arange(0, r, 2) / r)
+    turns = torch.cat((turns, turns), -1)
+    return turns.cos(), turns.sin()
+
+
+def turned(dtype=torch.float32, **limits):
+    """Queries and keys turned in their first four columns, after a past."""
+    q, k, v = qkv(T=4, g=2, dtype=dtype)
+    past = [draw(2, 2, 3, d, seed=d, dtype=dtype) for d in (6, 3)]
+    limits |= {"past_key": past[0], "past_value": past[1], "causal": True}
+    return core.attend(q, k, v, rotary=[x.to(dtype) for x in angles(4, 4, first=3)], **limits)
+
+
+def normed():
+    norm = draw(4, seed=20), draw(4, seed=21)
+    side_by_side = [x[:, :2].repeat_interleave(2, -1) for x in angles(3, 4)]
+    return core.self_attention(
+        draw(2, 3, 8), *weights(), heads=2, norm=norm, eps=0.01, rotary=side_by_side,
+        pairs="interleaved",
+    )  # fmt: skip
+
+
 SENTENCE = (("the", "cat", "sat"), ("猫", "坐"))
 
 EXAMPLES = {
@@ -162,6 +186,9 @@ EXAMPLES = {
     "half, large scale": lambda: half(scale=3.0),
     "half, overflowing": half_overflowing,
     "not a number": not_a_number,
+    "turned": turned,
+    "turned in float16": lambda: turned(torch.float16),
+    "normed and turned": normed,
     "padding": lambda: core.attend(*qkv(), mask=masks.padding([0, 4], 5)),
 }  # fmt: skip
 

@@ -21,14 +21,24 @@ ENGINE = ("attention", "checks", "config", "masks", "notices", "trace")
 INF, NAN, MOST = math.inf, math.nan, LARGEST["S"]
 
 
+PAIRS = ("window", "rotary", "norm")  # arguments that are tuples themselves
+
+
 def ones(*shape, dtype=torch.float32):
     return torch.ones(*shape, dtype=dtype)
 
 
 def attend(q=(2, 4), k=(3, 4), v=(3, 5), **about):
     q, k, v = (ones(*x) if isinstance(x, tuple) else x for x in (q, k, v))
-    about = {n: ones(*x) if isinstance(x, tuple) and n != "window" else x for n, x in about.items()}
+    about = {
+        n: ones(*x) if isinstance(x, tuple) and n not in PAIRS else x for n, x in about.items()
+    }
     return core.attend(q, k, v, **about)
+
+
+def alike(**about):
+    """As many queries as keys."""
+    return attend(k=(2, 4), v=(2, 5), **about)
 
 
 def heads(q=(2, 4, 3, 6), k=(2, 2, 5, 6), v=(2, 2, 5, 6), **about):
@@ -172,6 +182,21 @@ WRONG = [
      {"name": "past_key", "wanted": "(P, 4)"}),
     (lambda: project(heads=2, past_key=ones(1, 3, 2), past_value=ones(1, 3, 2)), "past-shape",
      {"wanted": "(2, P, 2)"}),
+    (lambda: alike(rotary=ones(2, 4)), "rotary-pair", {"got": "Tensor"}),
+    (lambda: alike(rotary=(ones(2, 4), None)), "rotary-pair", {"got": "tuple"}),
+    (lambda: alike(rotary=(ones(2, 6), ones(2, 6))), "rotary-shape", {"shape": (2, 6)}),
+    (lambda: alike(rotary=(ones(2, 3), ones(2, 3))), "rotary-shape", {"name": "cos"}),
+    (lambda: alike(rotary=(ones(3, 4), ones(3, 4))), "rotary-shape", {"shape": (3, 4)}),
+    (lambda: alike(rotary=(ones(2, 4), ones(2, 2))), "rotary-width", {"sin": (2, 2)}),
+    (lambda: attend(rotary=(ones(2, 4), ones(2, 4))),
+     "rotary-length", {"S": 2, "N": 3}),
+    (lambda: alike(rotary=(ones(2, 4), ones(2, 4)), pairs="near"), "unknown-choice",
+     {"name": "pairs", "known": "halves, interleaved"}),
+    (lambda: alike(rotary=(ones(2, 4).double(), ones(2, 4).double())), "mixed-dtype",
+     {"right": "cos"}),
+    (lambda: alike(norm=ones(4)), "gain-pair", {"got": "Tensor"}),
+    (lambda: alike(norm=(ones(3), ones(4))), "gain-shape", {"name": "gain_Q", "d_k": 4}),
+    (lambda: alike(norm=(ones(4), ones(4)), eps=NAN), "not-a-number", {"name": "eps"}),
     (lambda: attend(softcap=0), "softcap", {"got": 0.0}),
     (lambda: config(softcap=-1), "softcap", {"got": -1.0}),
     (lambda: config(S=4096, h=2).check_affordable(), "too-large",

@@ -27,8 +27,6 @@ LISTED = {
 # fmt: on
 
 ELSEWHERE = {
-    33: "rotary positions: a capability to come",
-    35: "rotary positions with a past: a capability to come",
     36: "ALiBi slopes for 6 heads: a capability to come",
     37: "ALiBi slopes for 8 heads: a capability to come",
     39: "T5 position buckets: a capability to come",
@@ -364,6 +362,39 @@ def test_case_46_other_ways_to_leave_float16():
     near(t["weights"], [[0.5, 0.5]])  # both stop at −65,504; none is hidden
     t = core.attend(torch.ones(1, 1), high, high, scale=1.0, softmax_dtype="float16")
     near(t["weights"], [[0.5, 0.5, 0.0]])
+
+
+# --- positions ------------------------------------------------------------------------
+
+
+def angles(positions, d):
+    """cos and sin (S, d) of rotary positions; each pair's angle stands once in each half."""
+    turns = positions[:, None] * 10000.0 ** (-torch.arange(0, d, 2) / d)
+    return (torch.cat((turns, turns), -1).cos(), torch.cat((turns, turns), -1).sin())
+
+
+def test_case_33_two_ways_of_pairing():
+    x, (cos, sin) = torch.tensor([[1.0, 0, 0, 0]]), angles(torch.tensor([1.0]), 4)
+    halves = core.attend(x, x, x, rotary=(cos, sin))
+    near(halves["Q_rotated"], [[0.5403, 0.0, 0.8415, 0.0]])
+    beside = [part[:, :2].repeat_interleave(2, -1) for part in (cos, sin)]
+    mixed = core.attend(x, x, x, rotary=beside, pairs="interleaved")
+    near(mixed["Q_rotated"], [[0.5403, 0.8415, 0.0, 0.0]])
+    # Which one was used stands in the step, and in the code it shows.
+    assert halves.step("Q_rotated").op.pairs == "halves"
+    assert mixed.step("Q_rotated").op.pairs == "interleaved"
+
+
+def test_case_35_a_query_after_a_past_is_turned_by_its_own_position():
+    q, k, v = (draw(1, 1, 4, 8, seed=n) for n in range(3))
+    whole = core.attend(q, k, v, causal=True, rotary=angles(torch.arange(4.0), 8))
+    last = core.attend(
+        q[:, :, 3:], k[:, :, 3:], v[:, :, 3:], causal=True,
+        past_key=whole["K_rotated"][:, :, :3], past_value=v[:, :, :3],
+        rotary=angles(torch.tensor([3.0]), 8),
+    )  # fmt: skip
+    torch.testing.assert_close(last["Q_rotated"][0, 0, 0], whole["Q_rotated"][0, 0, 3])
+    torch.testing.assert_close(last["output"][0, 0, 0], whole["output"][0, 0, 3])
 
 
 # --- memory layout -------------------------------------------------------------------

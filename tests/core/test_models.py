@@ -9,10 +9,11 @@ import core
 from core import models
 from core.models.capture import NAME, watch
 from core.models.reading import read
-from tests.core.model_folders import KINDS, PAIRS, entered, network, word_piece
+from core.ops import Rotate
+from tests.core.model_folders import KINDS, PAIRS, SIZES, entered, network, word_piece
 
 OPEN = [kind for kind in KINDS if kind != "bloom"]
-FROM_INPUTS = ("bert", "gpt2", "t5", "marian", "vit")  # the others turn Q and K by position
+FROM_INPUTS = [kind for kind in OPEN if kind != "olmo2"]  # it normalises all heads as one
 FIELDS = ("attentions", "encoder_attentions", "decoder_attentions", "cross_attentions")
 
 
@@ -109,7 +110,8 @@ def test_from_the_inputs_only_where_x_times_w_is_what_was_compared(watched, kind
         traced = call.head_from_inputs(2, sample=1)
         assert (traced is not None) == (kind in FROM_INPUTS)
         if traced is not None:
-            torch.testing.assert_close(traced["Q"], call.q[1, 2], atol=1e-4, rtol=1e-4)
+            compared, _key = traced.step("scores").reads
+            torch.testing.assert_close(traced[compared], call.q[1, 2], atol=1e-4, rtol=1e-4)
             assert ("Y" in traced) == (call.kind == "cross")
             wanted = call.trace()
             torch.testing.assert_close(
@@ -118,6 +120,42 @@ def test_from_the_inputs_only_where_x_times_w_is_what_was_compared(watched, kind
             torch.testing.assert_close(
                 traced["output"], wanted["output"][1, 2], atol=1e-3, rtol=1e-4
             )
+
+
+@pytest.mark.parametrize(
+    ("kind", "pairs", "width", "normed"),
+    [
+        ("llama", "halves", 0, False),
+        ("gpt_neox", "halves", 2, False),  # a quarter of 8
+        ("glm", "interleaved", 4, False),
+        ("qwen3", "halves", 0, True),
+    ],
+)
+def test_how_queries_are_turned(watched, kind, pairs, width, normed):
+    call = watched[kind][2][1]
+    traced = call.head_from_inputs(3, sample=0)
+    assert traced.step("Q_rotated").op == Rotate(pairs, width)
+    assert ("Q_normed" in traced) == normed
+    assert not torch.equal(traced["Q_rotated"][1:], traced["Q"][1:])
+    # The row at position 0 is turned by an angle of 0.
+    before = traced["Q_normed" if normed else "Q"]
+    torch.testing.assert_close(traced["Q_rotated"][0], before[0], atol=1e-6, rtol=0)
+
+
+def test_gains_that_are_kept_as_their_distance_from_one():
+    """Gemma multiplies by 1 + w: the trace holds the gain itself."""
+    import transformers
+
+    sizes = SIZES | {"num_key_value_heads": 2, "head_dim": 8, "sliding_window": 3}
+    torch.manual_seed(0)
+    made = transformers.Gemma3TextModel(transformers.Gemma3TextConfig(**sizes)).eval()
+    norm = made.layers[0].self_attn.q_norm
+    norm.weight.data = torch.linspace(-0.5, 0.5, 8)
+    with torch.no_grad(), watch(made) as calls:
+        made(**entered("llama"))
+    traced = calls[0].head_from_inputs(1)
+    torch.testing.assert_close(traced["gain_Q"], torch.linspace(0.5, 1.5, 8))
+    torch.testing.assert_close(traced["Q_rotated"], calls[0].q[0, 1], atol=1e-5, rtol=1e-4)
 
 
 def test_what_makes_models_differ_arrives(watched):

@@ -22,8 +22,8 @@ TYPES = {1: "float32", 10: "float16", 11: "float64", 16: "bfloat16"}
 LATEST = ("masked", "biased", "capped", "scaled")
 
 
-def node_cases() -> list:
-    """The cases of one module, made without the other operators' and without expanded twins."""
+def node_cases(module: str, kind: str) -> list:
+    """The cases of one operator in one module of onnx, made without the others and their twins."""
     import onnx.backend.test.case.node as node
 
     kept = np.random.get_state()
@@ -34,14 +34,14 @@ def node_cases() -> list:
     ):
         warnings.simplefilter("ignore")
         before = len(node._NodeTestCases)
-        sys.modules.pop("onnx.backend.test.case.node.attention", None)
-        __import__("onnx.backend.test.case.node.attention")
+        sys.modules.pop(f"onnx.backend.test.case.node.{module}", None)
+        __import__(f"onnx.backend.test.case.node.{module}")
         cases = node._NodeTestCases[before:]
     np.random.set_state(kept)
-    return [case for case in cases if case.model.graph.node[0].op_type == "Attention"]
+    return [case for case in cases if case.model.graph.node[0].op_type == kind]
 
 
-CASES = node_cases()
+CASES = node_cases("attention", "Attention")
 
 
 def tensor(array) -> torch.Tensor:

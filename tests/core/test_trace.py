@@ -32,7 +32,9 @@ def test_every_step_is_what_it_says(example):
         assert step.shape == tuple(wanted)  # a mask may have sides of 1
         assert all(read in example for read in step.reads)
         assert given or step.latex.count("=") >= 1
-        assert step.code.startswith(("wide", "converted", "even", "blind", f"{step.symbol} = "))
+        assert step.code.startswith(
+            ("wide", "converted", "even", "blind", "partners", f"{step.symbol} = ")
+        )
 
 
 def test_no_nan_unless_one_came_in(example, request):
@@ -155,7 +157,8 @@ def check_cell(trace, step, index):
         assert abs(total) > largest * (1 - room), where  # too large for the type
         assert (total > 0) == (held > 0), where
     else:
-        scale = math.fsum(abs(t.value) for t in cell.terms) if step.op.kind == "contract" else 0
+        summed = step.op.kind in ("contract", "rotate")
+        scale = math.fsum(abs(t.value) for t in cell.terms) if summed else 0
         scale = max(scale, abs(total))
         tiny = torch.finfo(trace.dtype).smallest_normal
         assert same(total, held) or abs(total - held) <= room * scale + tiny, (where, total, held)
@@ -190,6 +193,13 @@ def again(op, cell) -> float:
         return sum(a * b for a, b in read)
     if op.kind == "softmax":
         return shares(op, cell, [x for (x,) in read])
+    if op.kind == "rotate" and len(read) == 2:
+        (x, cos), (y, sin) = read
+        first = cell.index[-1] < cell.terms[1].sources[0].index[-1]
+        return x * cos - y * sin if first else x * cos + y * sin
+    if op.kind == "rms":
+        x, gain, *others = read[0]
+        return x * gain / math.sqrt(sum(y * y for y in (x, *others)) / (1 + len(others)) + op.eps)
     x = read[0][0]
     if op.kind == "scale":
         return 0.0 if op.finite and math.isinf(x) else x * op.factor
