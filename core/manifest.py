@@ -103,6 +103,7 @@ def _describe(step: TracedStep, packer: _Packer) -> dict:
 
 def layout(dims: str) -> dict[str, list[int]]:
     """Which axes are chosen, which run down and which across. (S, h, d_k) lies flat: S × h·d_k.
+    A tensor of one axis is a single row.
 
     >>> layout("B h S d_k"), layout("B S h d_k")
     ({'pick': [0, 1], 'rows': [2], 'cols': [3]}, {'pick': [0], 'rows': [1], 'cols': [2, 3]})
@@ -110,8 +111,19 @@ def layout(dims: str) -> dict[str, list[int]]:
     names = dims.split()
     wide = len(names) > 2 and names[-2] in ("h", "g")
     rows = len(names) - (3 if wide else 2)
+    if rows < 0:
+        return {"pick": [], "rows": [], "cols": [0]}
     across = list(range(rows + 1, len(names)))
     return {"pick": list(range(rows)), "rows": [rows], "cols": across}
+
+
+def lay_flat(part: torch.Tensor) -> torch.Tensor:
+    """A part with the leading axes chosen as one matrix: (S, h, d_k) as (S, h·d_k).
+
+    >>> lay_flat(torch.zeros(2, 3, 4)).shape, lay_flat(torch.zeros(4)).shape
+    (torch.Size([2, 12]), torch.Size([1, 4]))
+    """
+    return part.reshape(part.shape[0] if part.ndim > 1 else 1, -1)
 
 
 def _equation(step: TracedStep) -> list[dict]:
@@ -176,7 +188,7 @@ class _Packer:
             part = self.values[step.symbol][lead]
         else:
             part = self.trace.rows(step.symbol, lead)
-        matrix = part.reshape(part.shape[0], -1)
+        matrix = lay_flat(part)
         largest = _largest(matrix)
         if matrix.numel() > EXACT:
             return self._picture(matrix, step), largest

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 
 from core import ops
 
-STAGES = ("input", "project", "split", "compare", "scale", "mask", "normalise", "mix", "merge")
+STAGES = (
+    "input", "project", "split", "place", "compare", "scale", "mask", "normalise", "mix", "merge"
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -118,19 +120,16 @@ def placed(query: str, key: str, row: str, plan: Plan) -> tuple[list[Step], str,
         dims, last = _join(plan.lead, head, rows, "d_k"), symbol
         if plan.eps is not None:
             gain, normed = f"gain_{name}", f"{name}_normed"
-            steps.append(given(gain, "d_k", text="gain"))
-            steps.append(Step(normed, ops.Rms(plan.eps), (last, gain), dims, "split", "normed"))
+            steps.append(Step(gain, ops.Given(), (), "d_k", "place", "gain"))
+            steps.append(Step(normed, ops.Rms(plan.eps), (last, gain), dims, "place", "normed"))
             last = normed
         made[name] = (last, dims)
     if plan.pairs:
-        width = "d_r" if plan.turned else "d_k"
-        steps += [
-            given("cos", f"S {width}", text="angles"),
-            given("sin", f"S {width}", text="angles"),
-        ]
+        width = f"S {'d_r' if plan.turned else 'd_k'}"
+        steps += [Step(name, ops.Given(), (), width, "place", "angles") for name in ("cos", "sin")]
         for name, (last, dims) in made.items():
             turn, symbol = ops.Rotate(plan.pairs, plan.turned), f"{name}_rotated"
-            steps.append(Step(symbol, turn, (last, "cos", "sin"), dims, "split", "rotated"))
+            steps.append(Step(symbol, turn, (last, "cos", "sin"), dims, "place", "rotated"))
             made[name] = (symbol, dims)
     return steps, made["Q"][0], made["K"][0]
 

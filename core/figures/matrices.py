@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from core.figures import markup
-from core.manifest import UNIT, layout, pool
+from core.manifest import UNIT, lay_flat, layout, pool
 from core.ops import axes
 
 NAMED = 128  # positions of a side beyond which only the reader's own names are kept
@@ -102,7 +102,7 @@ def of_trace(
     rows, cols = (
         _names(names, where[side], trace, shape, labels or {}) for side in ("rows", "cols")
     )
-    matrix = part.reshape(part.shape[0], -1)
+    matrix = lay_flat(part)
     most = most if matrix.numel() > whole else matrix.numel()
     unit, flat = name in UNIT and not values, len(where["cols"]) > 1
     return plain(matrix, most, symbol=name, lead=lead, unit=unit, rows=rows, cols=cols, flat=flat)
@@ -120,6 +120,8 @@ def _names(dims: Sequence[str], along: Sequence[int], trace, shape, labels) -> t
     """Names along one side: the reader's, else the dim with a number from 1; none if too many."""
     count = math.prod(shape[axis] for axis in along)
     atoms = [atom for axis in along for atom in axes(dims[axis])[0]]
+    if not atoms:
+        return ("",)
     given = labels.get(atoms[0]) if len(atoms) == 1 else None
     if given and len(given) == count:
         return tuple(markup.labels(given))

@@ -163,6 +163,7 @@ def words() -> dict:
             "input": _("Input"),
             "project": _("Project"),
             "split": _("Split heads"),
+            "place": _("Norm and position"),
             "compare": _("Compare"),
             "scale": _("Scale"),
             "mask": _("Mask"),

