@@ -1,5 +1,7 @@
 """A translation word by word: who is looked at, which words were likely, how the cache grows."""
 
+import time
+
 import streamlit as st
 
 from core.numbers import write
@@ -11,16 +13,18 @@ from parts.translator_runs import joined
 
 KEY = "word"
 END = "<end>"
+PLAYING, DUE = "word_playing", "word_due"
+PACE = 1.2  # seconds a word stays while it plays
 SURE = 0.9  # probability below which a reader is warned
 
 
 def stepping(made: Run) -> int:
-    """Next, back, start and end; returns the step in view, from 0."""
+    """Next, back, start, play and the slider; returns the step in view, from 0."""
     count = len(made.steps)
     _open(count)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         at = (
-            st.slider(_("Step of the translation"), 1, count, key=KEY, width=260)
+            st.slider(_("Step of the translation"), 1, count, key=KEY, width=260, on_change=_rest)
             if count > 1
             else 1
         )
@@ -30,13 +34,16 @@ def stepping(made: Run) -> int:
                   disabled=at == 1, on_click=_go, args=(at - 1,))  # fmt: skip
         st.button(_("Next word"), icon=":material/chevron_right:", key="word_next",
                   disabled=at == count, on_click=_go, args=(at + 1,))  # fmt: skip
+        _play_button(at, count)
+    if st.session_state.get(PLAYING):
+        _go_on(at)
     write_url((KEY,), {KEY: str(at)} if at != count else {})
     return at - 1
 
 
 def _open(count: int) -> None:
     """Begin where the link says, else with the whole translation; stay there while it fits."""
-    kept = st.session_state.get(KEY)
+    kept = st.session_state.pop(DUE, None) or st.session_state.get(KEY)
     if kept is None:
         named = st.query_params.get(KEY, "")
         kept = int(named) if named.isdecimal() and named.isascii() and len(named) < 4 else count
@@ -46,10 +53,45 @@ def _open(count: int) -> None:
     st.session_state["word_end"] = count
     if st.session_state.get(KEY) != fitting:
         st.session_state[KEY] = fitting
+    if fitting == count:
+        _rest()
 
 
 def _go(step: int) -> None:
     st.session_state[KEY] = step
+    _rest()
+
+
+def _play_button(at: int, count: int) -> None:
+    if st.session_state.get(PLAYING):
+        st.button(_("Pause"), icon=":material/pause:", key="word_play", on_click=_rest)
+    else:
+        st.button(_("Play"), icon=":material/play_arrow:", key="word_play", disabled=count == 1,
+                  on_click=_play, args=(at, count))  # fmt: skip
+
+
+def _play(at: int, count: int) -> None:
+    """Word after word from here; from the first if all are written."""
+    st.session_state[KEY] = 1 if at == count else at
+    st.session_state[PLAYING] = True
+
+
+def _rest() -> None:
+    st.session_state[PLAYING] = False
+
+
+def _go_on(at: int) -> None:
+    """Show the next word after a while."""
+    shown = time.monotonic()
+
+    @st.fragment(run_every=PACE)
+    def beat():
+        # A fragment runs at once as well, together with the page.
+        if time.monotonic() - shown > PACE / 2 and st.session_state.get(PLAYING):
+            st.session_state[DUE] = at + 1
+            st.rerun()
+
+    beat()
 
 
 def words_so_far(made: Run, at: int) -> None:

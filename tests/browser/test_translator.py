@@ -22,3 +22,11 @@ def test_walk_open_and_cut(open_page, settled):
     settled(page)
     assert "silent=decoder.1.1" in page.url
     expect(page.get_by_role("button", name="Put everything back")).to_be_visible()
+
+
+def test_it_plays_by_itself_to_the_last_word(open_page, settled):
+    page = open_page("/translator", english="cats sleep", word=1)
+    page.get_by_role("button", name="Play", exact=True).first.click()
+    expect(page.get_by_role("button", name="Next word")).to_be_disabled(timeout=20_000)
+    slider = page.get_by_role("slider", name="Step of the translation")
+    assert slider.get_attribute("aria-valuenow") == slider.get_attribute("aria-valuemax")

@@ -59,6 +59,27 @@ def test_an_example_takes_the_place_of_the_sentence(app_test):
     assert app.query_params["english"] == "the mouse chases the cat"
 
 
+def test_play_begins_anew_and_any_other_control_rests(app_test):
+    app = app_test("translator", english=MONEY)
+    count = app.slider("word").value
+    assert count > 3
+    app.button("word_play").click().run()
+    assert app.slider("word").value == 1
+    assert app.button("word_play").label == "Pause"
+    app.session_state["word_due"] = 2  # what the beat asks for
+    app.run()
+    assert app.slider("word").value == 2
+    assert app.button("word_play").label == "Pause"
+    app.slider("word").set_value(3).run()
+    assert app.button("word_play").label == "Play"
+    app.button("word_play").click().run()
+    assert app.slider("word").value == 3
+    app.session_state["word_due"] = count
+    app.run()
+    assert app.button("word_play").label == "Play"  # the last word: it is done
+    assert app.query_params.get("word") is None
+
+
 def test_words_nobody_taught_it_are_named_in_the_readers_language(app_test):
     app = app_test("translator", lang="zh", english="the catt chases <b>dgo")
     said = [error.value.replace("\\", "") for error in app.error]
