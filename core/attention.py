@@ -26,9 +26,8 @@ from dataclasses import replace
 import torch
 
 from core import checks, inputs, masks, notices, recipes
-from core.config import AttentionConfig, check_window
+from core.config import PAIRS, AttentionConfig, check_window
 from core.errors import SENTENCES, require
-from core.ops import PAIRS
 from core.recipes import Plan
 from core.trace import Trace
 from core.trace import run as run_steps
@@ -156,6 +155,7 @@ def run(config: AttentionConfig, device: str | None = None) -> Trace:
     """
     place, dtype = _place(device, config.dtype), getattr(torch, config.dtype)
     made = inputs.make(config)
+    made |= inputs.angles(config)
     lines = {s: _converted(m.lines, s, config.dtype) for s, m in made.items()}
     tensors = {s: m.tensor.to(place, dtype) for s, m in made.items()}
     mask = _config_mask(config, place)
@@ -163,6 +163,8 @@ def run(config: AttentionConfig, device: str | None = None) -> Trace:
         "mask": mask, "causal": config.causal, "window": config.window, "scale": config.scale,
         "softcap": config.softcap, "softmax_dtype": config.softmax_dtype,
     }  # fmt: skip
+    if config.rotary:
+        limits |= {"rotary": (tensors["cos"], tensors["sin"]), "pairs": config.rotary}
     Y = tensors.pop("Y", None)
     return _project(
         Y, tensors["X"], tensors["W_Q"], tensors["W_K"], tensors["W_V"], tensors.get("W_O"),

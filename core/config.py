@@ -30,6 +30,7 @@ RANGES = {
 DTYPES = tuple(RANGES)
 PAD = "·"  # stands where a sentence of a batch is shorter than the longest
 AFFORDABLE = 1 << 24  # score elements that a shared server computes for one visitor
+PAIRS = ("halves", "interleaved")  # which entries a rotation turns together
 SIZES = tuple(LARGEST)
 SEEDS = 2**53  # a browser holds whole numbers up to here
 EDIT_BYTES = 65536  # what edits in a link may unpack to
@@ -44,9 +45,10 @@ class AttentionConfig:
     axis. `cross`: queries come from a second sequence Y, H_Y wide (default H). `tokens`,
     `targets`: one tuple of tokens per sample, rows of X and Y; the same token has the same vector
     everywhere. `x`: "seeded" or "example" (the 4 × 6 opening example). `gain`: W entries have
-    standard deviation gain / √H. `edits`: ((symbol, index, value), …) laid over the inputs.
-    `hidden`: (query, key) pairs that a hand-drawn mask hides. Raises InputError naming the sizes
-    and the way out.
+    standard deviation gain / √H. `rotary`: queries and keys are turned by their position, entries
+    paired as "halves" or "interleaved" (see `ops.Rotate`). `edits`: ((symbol, index, value), …)
+    laid over the inputs. `hidden`: (query, key) pairs that a hand-drawn mask hides. Raises
+    InputError naming the sizes and the way out.
     """
 
     S: int = 4
@@ -69,6 +71,7 @@ class AttentionConfig:
     hidden: tuple[tuple[int, int], ...] = ()
     scale: float | None = None
     softcap: float | None = None
+    rotary: str | None = None
     project: bool = False
     gain: float = 1.0
     dtype: str = "float32"
@@ -139,6 +142,7 @@ class AttentionConfig:
         for name, known in (
             ("causal", (False, True, "bottom-right")),
             ("x", ("seeded", "example")),
+            ("rotary", (None, *PAIRS)),
             ("dtype", DTYPES),
             ("softmax_dtype", (None, *DTYPES)),
         ):
@@ -153,6 +157,10 @@ class AttentionConfig:
         for name in ("scale", "softcap"):
             if getattr(self, name) is not None:
                 check_held(name, getattr(self, name), self.dtype)
+
+        if self.rotary:
+            require(not self.cross, "rotary-cross")
+            require(self.d_k % 2 == 0, "rotary-odd", d_k=self.d_k)
 
     def _check_pairs(self):
         check_window(self.window)
@@ -360,7 +368,7 @@ def check_held(name: str, value: float, dtype: str, least: float | None = None) 
 _PACKED = ("tokens", "targets", "edits", "hidden")
 _NUMBERS = ("scale", "softcap", "gain")
 _FLAGS = ("cross", "project")
-_WORDS = ("x", "dtype", "softmax_dtype")
+_WORDS = ("x", "rotary", "dtype", "softmax_dtype")
 _PAIRS = ("window", "lengths")
 
 
@@ -406,6 +414,7 @@ PRESETS = {
     "two-heads": AttentionConfig(x="example", h=2, d_k=3, project=True, gain=2.0),
     "causal": AttentionConfig(x="example", d_k=3, causal=True, gain=2.0),
     "grouped": AttentionConfig(S=5, H=8, h=4, g=2, project=True, gain=2.0),
+    "rotary": AttentionConfig(S=5, H=8, h=2, rotary="halves", gain=2.0),
     "cross": AttentionConfig(S=3, T=5, H=6, d_k=3, cross=True, gain=2.0),
     "transformer": AttentionConfig(S=10, H=512, h=8, project=True),
     "bert-base": AttentionConfig(S=16, H=768, h=12, project=True),

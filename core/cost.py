@@ -102,6 +102,7 @@ def _recipe(config: AttentionConfig) -> list[recipes.Step]:
         result="E" if config.H_Y != config.H else "H",
         root=config.d_k,
         softcap=config.softcap,
+        pairs=config.rotary or "",
         mask=f"S {'T' if config.cross else 'S'}" if masked else "",
         prescaled=config.dtype == "float16",
     )

@@ -62,6 +62,10 @@ SENTENCES = {
     "rotary-width": "cos has shape {cos} and sin has {sin}: make them equal.",
     "rotary-length": "There are {S} queries and {N} new keys: cos and sin give one angle per "
     "position, so queries and new keys must be equally many.",
+    "rotary-cross": "Rotary positions give a query and a key of the same place the same angle, "
+    "so they are for self-attention: turn off cross-attention first.",
+    "rotary-odd": "d_k = {d_k} is odd, and rotary positions turn columns in pairs: "
+    "choose an even d_k.",
     "gain-pair": "norm is {got}: give two tensors (gain of Q, gain of K), each of shape (d_k,).",
     "gain-shape": "{name} has shape {shape}: it must be ({d_k},), one number per column of a head.",
     "softcap": "softcap is {got}: give a number above 0, or None for no cap.",

@@ -109,6 +109,25 @@ def make(config: AttentionConfig) -> dict[str, Made]:
     return {symbol: edited(value, symbol, config) for symbol, value in made.items()}
 
 
+def angles(config: AttentionConfig) -> dict[str, Made]:
+    """cos and sin (S, d_k) of rotary positions: pair n of d_k/2 turns 10000^(−2n/d_k) a position.
+
+    >>> angles(AttentionConfig(S=2, H=4, rotary="halves"))["cos"].tensor[1, 0]
+    tensor(0.5403)
+    """
+    if not config.rotary:
+        return {}
+    S, d_k = config.S, config.d_k
+    pace = 10000.0 ** (-torch.arange(0, d_k, 2) / d_k)
+    turns = torch.outer(torch.arange(float(S)), pace)
+    lines = f"torch.outer(torch.arange({S}.0), 10000.0 ** (-torch.arange(0, {d_k}, 2) / {d_k}))"
+    if config.rotary == "halves":
+        turns, lines = turns.repeat(1, 2), f"{lines}.repeat(1, 2)"
+    else:
+        turns, lines = turns.repeat_interleave(2, 1), f"{lines}.repeat_interleave(2, 1)"
+    return {"cos": Made(turns.cos(), f"{lines}.cos()"), "sin": Made(turns.sin(), f"{lines}.sin()")}
+
+
 def split_sentence(text: str) -> tuple[str, ...]:
     """Words at spaces; a Chinese, Japanese or Korean character is a token of its own.
 

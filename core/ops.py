@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import torch
 
-from core.config import DTYPES
+from core.config import DTYPES, PAIRS
 from core.numbers import factor as as_factor
 from core.numbers import write
 
@@ -965,8 +965,6 @@ _KINDS = {
 }
 
 
-PAIRS = ("halves", "interleaved")  # which entries a rotation turns together
-
 _PLAIN = {"float": (float, int), "int": int, "bool": bool, "str": str}
 
 
@@ -983,6 +981,8 @@ def load(saved: dict) -> Op:
     known = all(math.isfinite(value) for kind, value in values if kind != "str" and plain)
     if isinstance(op, Softcap):
         known = known and op.cap > 0
+    if isinstance(op, Rotate):
+        known = known and op.pairs in PAIRS and op.width >= 0 and op.width % 2 == 0
     if isinstance(op, Softmax):
         known = op.dtype in ("", *DTYPES) and op.guard in ("", "blind", "infinite")
     if not (plain and known):

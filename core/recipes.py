@@ -109,12 +109,15 @@ def _shared_head(plan: Plan) -> str:
     return "" if not plan.h else "h" if plan.g == plan.h else "g"
 
 
-def placed(query: str, key: str, row: str, plan: Plan) -> tuple[list[Step], str, str]:
+def placed(
+    query: str, key: str, row: str, plan: Plan, lines: dict[str, str] | None = None
+) -> tuple[list[Step], str, str]:
     """Queries and keys normalised, then turned by their position, each only where it is asked for.
 
-    `row`: the name of the keys' positions. Also says what the queries and keys are called now.
+    `row`: the name of the keys' positions; `lines`: the code that makes cos and sin, if known.
+    Also says what the queries and keys are called now.
     """
-    steps, made = [], {}
+    steps, made, lines = [], {}, lines or {}
     places = {query: ("Q", "h" if plan.h else "", "S"), key: ("K", _shared_head(plan), row)}
     for symbol, (name, head, rows) in places.items():
         dims, last = _join(plan.lead, head, rows, "d_k"), symbol
@@ -126,7 +129,10 @@ def placed(query: str, key: str, row: str, plan: Plan) -> tuple[list[Step], str,
         made[name] = (last, dims)
     if plan.pairs:
         width = f"S {'d_r' if plan.turned else 'd_k'}"
-        steps += [Step(name, ops.Given(), (), width, "place", "angles") for name in ("cos", "sin")]
+        steps += [
+            Step(name, ops.Given(lines.get(name, "")), (), width, "place", "angles")
+            for name in ("cos", "sin")
+        ]
         for name, (last, dims) in made.items():
             turn, symbol = ops.Rotate(plan.pairs, plan.turned), f"{name}_rotated"
             steps.append(Step(symbol, turn, (last, "cos", "sin"), dims, "place", "rotated"))
@@ -240,7 +246,7 @@ def projected(plan: Plan, lines: dict[str, str], cross: bool = False) -> list[St
         steps += split("K", row, shared, "d_k", plan)
         steps += split("V", row, shared, "d_v", plan)
         query, key, value = "Q_heads", "K_heads", "V_heads"
-    more, query, key = placed(query, key, row, plan)
+    more, query, key = placed(query, key, row, plan, lines)
     steps += more
     if plan.past:
         steps += past("K_all", key, "d_k", plan) + past("V_all", value, "d_v", plan)

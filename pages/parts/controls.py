@@ -20,11 +20,13 @@ PRESET_LABELS = {
     "two-heads": "Example, two heads",
     "causal": "Example, causal",
     "grouped": "Grouped queries",
+    "rotary": "Rotary positions",
     "cross": "Cross-attention",
     "transformer": "First Transformer",
     "bert-base": "BERT-base",
     "gpt2-small": "GPT-2 small",
 }
+ROTARY = {"": "none", "halves": "halves", "interleaved": "neighbours"}
 INPUTS = {"example": "Example", "sentence": "Sentence", "seeded": "Random"}
 
 
@@ -278,6 +280,18 @@ def _choices(chosen):
         width="stretch",
         help=_("“Earlier keys” is the causal mask: query i sees keys 1 … i."),
     )
+    st.segmented_control(
+        _("Rotary positions (RoPE)"),
+        list(ROTARY),
+        key=_set("w_rotary", chosen.rotary or ""),
+        format_func=_named(ROTARY).get,
+        on_change=_take("w_rotary", "rotary", lambda pairs: pairs or None),
+        required=True,
+        width="stretch",
+        help=_("Queries and keys are turned by their position, two columns at a time: column j "
+               "with j + d_k/2 (halves), or 2i with 2i + 1 (neighbours)."),
+    )  # fmt: skip
+    complain("rotary")
     if chosen.lengths is not None:
         shown = ", ".join(map(str, chosen.lengths))
         st.caption(_("Padding is masked: lengths {lengths}.").format(lengths=shown))

@@ -160,6 +160,7 @@ EXAMPLES = {
     "float64": configured(S=4, H=6, h=3, dtype="float64", softcap=1.5, hidden=((0, 0), (2, 1))),
     "bfloat16": configured(S=4, H=8, h=2, dtype="bfloat16", softmax_dtype="float32"),
     "float16": configured(S=4, H=8, h=2, dtype="float16", scale=0.3, causal=True),
+    "rotary": configured(S=3, H=8, h=2, B=2, rotary="interleaved", causal=True, dtype="bfloat16"),
     "sentences": configured(tokens=SENTENCE, H=6, edits=(("X", (0, 1, 2), -3), ("W_K", (5, 1), 7)),
                             scale=-0.5, lengths=(3, 2), causal="bottom-right"),
     "attend": lambda: core.attend(*qkv()),

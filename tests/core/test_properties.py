@@ -313,6 +313,7 @@ def configurations(pick):
                                 max_size=3).map(tuple)),
         "scale": pick(st.none() | st.floats(-9, 9).map(lambda x: round(x, 4))),
         "softcap": pick(st.none() | st.floats(1e-3, 9)),
+        "rotary": pick(st.sampled_from([None, "halves", "interleaved"])),
         "project": pick(st.booleans()), "gain": pick(st.floats(-5, 5)),
         "dtype": pick(st.sampled_from(["float32", "float64", "bfloat16", "float16"])),
         "softmax_dtype": pick(st.sampled_from([None, "float32", "float64"])),
@@ -321,6 +322,8 @@ def configurations(pick):
         "edits": pick(st.lists(st.tuples(st.just("W_V"), st.tuples(st.integers(0, 3), st.just(0)),
                                          st.floats(-65504, 65504)), max_size=2).map(tuple)),
     }  # fmt: skip
+    if cross or (fields["d_k"] or fields["H"] // h) % 2:
+        fields["rotary"] = None  # refused there
     return AttentionConfig(**fields)
 
 

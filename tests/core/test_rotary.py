@@ -104,3 +104,25 @@ def test_a_trace_says_how_a_number_was_normalised():
     cell = t.explain("Q_normed", (0, 1))
     assert cell.text == "4 / √(12.5 + 0)·2 = 2.263"
     assert {s.index for s in cell.terms[0].sources if s.symbol == "Q"} == {(0, 0), (0, 1)}
+
+
+def test_sizes_alone_make_the_usual_angles():
+    """A configuration: 10000^(−2n/d_k) radians a position, and order now matters."""
+    t = core.run(core.AttentionConfig(S=3, H=4, rotary="halves"), device="cpu")
+    turns = torch.tensor([[p * pace for pace in (1.0, 0.01)] * 2 for p in range(3)])
+    torch.testing.assert_close(t["cos"], turns.cos())
+    torch.testing.assert_close(t["sin"], turns.sin())
+    beside = core.run(core.AttentionConfig(S=3, H=4, rotary="interleaved"), device="cpu")
+    torch.testing.assert_close(beside["sin"], t["sin"][:, [0, 2, 1, 3]])
+    swapped = core.AttentionConfig(tokens=(("cat", "the"),), H=4, rotary="halves")
+    plain = core.AttentionConfig(tokens=(("the", "cat"),), H=4, rotary="halves")
+    moved = (
+        core.run(swapped, device="cpu")["output"].flip(0) - core.run(plain, device="cpu")["output"]
+    )
+    assert float(moved.abs().max()) > 1e-3
+
+
+@pytest.mark.parametrize("change", [{"pairs": "near"}, {"width": 3}, {"width": -2}, {"width": 0.5}])
+def test_a_file_cannot_ask_for_another_rotation(change):
+    with pytest.raises(ValueError, match="not a known operation"):
+        ops.load(ops.Rotate("halves", 4).save() | change)

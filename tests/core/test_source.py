@@ -94,7 +94,7 @@ def test_larger_seeded_traces(tmp_path):
 
 def test_a_seeded_script_needs_no_file(examples):
     seeded = {"opening example", "heads", "cross, grouped", "cross, one query", "sentences",
-              "one of everything", "float64", "bfloat16", "float16"}  # fmt: skip
+              "one of everything", "float64", "bfloat16", "float16", "rotary"}  # fmt: skip
     assert {name for name, t in examples.items() if "load_file(" not in t.source()} == seeded
 
 
