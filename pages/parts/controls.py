@@ -261,6 +261,7 @@ def _choices(chosen):
         on_change=_take("w_cross", "cross"),
         help=_("Queries come from a second sequence Y, keys and values from X."),
     )
+    complain("cross")
     st.toggle(
         _("Output projection W_O"),
         key=_set("w_project", chosen.project),

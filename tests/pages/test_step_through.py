@@ -185,3 +185,21 @@ def test_a_large_trace_sends_the_chosen_head_exactly(app_test):
     app = app_test(**config.to_url(), head=5)
     weights = core.run(config)["weights"]
     assert torch.equal(torch.from_numpy(shown(app, "weights")[5]), weights[5])
+
+
+def test_rotary_positions_are_a_choice_and_in_the_link(app_test):
+    app = app_test(S=3, H=8, h=2)
+    app.sidebar.button_group(key="w_rotary").set_value("interleaved").run()
+    assert app.query_params["rotary"] == "interleaved"
+    wanted = core.run(AttentionConfig(S=3, H=8, h=2, rotary="interleaved"))
+    assert np.array_equal(shown(app, "K_rotated"), wanted["K_rotated"].numpy())
+    again = app_test(S=3, H=8, h=2, rotary="interleaved")
+    assert np.array_equal(shown(again, "weights"), wanted["weights"].numpy())
+    # What cannot be turned is refused beside the control, and the page stays as it was.
+    odd = app_test(S=3, H=6, h=2)
+    odd.sidebar.button_group(key="w_rotary").set_value("halves").run()
+    assert "d_k = 3 is odd" in odd.error[0].value.replace("\\", "")
+    assert "rotary" not in odd.query_params
+    app.sidebar.toggle(key="w_cross").set_value(True).run()
+    assert "turn off cross-attention" in app.error[0].value
+    assert app.query_params["rotary"] == "interleaved"
