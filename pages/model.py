@@ -43,9 +43,11 @@ st.markdown(prose("model/intro"))
 model = model_choice.chosen()
 if model:
     text, other = model_choice.texts(model)
-    first = model_choice.read(model, text, other if model.pairs else "")
+    one = model_choice.together(model, other)
+    target, beside = (other if model.pairs else ""), (other if one else "")
+    first = model_choice.read(model, text, target, beside=beside)
     second = None
-    if other.strip() and not model.pairs:
+    if other.strip() and not (model.pairs or one):
         second = model_choice.read(model, other, key="second")
     shown = first
     if first and second:

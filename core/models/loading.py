@@ -46,6 +46,14 @@ class Model:
     limit: int
     pairs: bool
 
+    @property
+    def couples(self) -> bool:
+        """Whether it reads two texts as one, with signs of its own around the second."""
+        added = getattr(self.tokenizer, "num_special_tokens_to_add", None)
+        if self.pairs or added is None:
+            return False
+        return added(pair=True) > added(pair=False)
+
 
 def minilm() -> Path | None:
     """The folder of the MiniLM that the package carries, without importing it; None without it."""

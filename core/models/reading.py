@@ -67,20 +67,23 @@ class Reading:
         return sum(storages.values())
 
 
-def read(model: Model, text: str, target: str = "", *, cut: bool = False) -> Reading:
+def read(
+    model: Model, text: str, target: str = "", *, beside: str = "", cut: bool = False
+) -> Reading:
     """Let a model read a text; kept, and shared by all who ask for the same.
 
     `target`: for models with a decoder, what it is to have written; without it, what it writes
-    itself, ANSWER tokens at most. `cut`: take the first tokens of a text that is too long. Raises
+    itself, ANSWER tokens at most. `beside`: a second text, read together with the first by a model
+    that takes `couples`. `cut`: take the first tokens of a text that is too long. Raises
     InputError.
     """
-    key = (id(model), text, target, cut)
+    key = (id(model), text, target, beside, cut)
     kept = _shelf.get(key)
     if kept is None or kept[0] is not model:
         with FORWARD:
             kept = _shelf.get(key)
             if kept is None or kept[0] is not model:
-                kept = (model, _read(model, text, target, cut))
+                kept = (model, _read(model, text, target, beside, cut))
                 _shelf.put(key, kept, kept[1].nbytes)
     return kept[1]
 
@@ -113,10 +116,9 @@ class _Shelf:
 _shelf = _Shelf(KEPT_BYTES, KEPT_LEAST)
 
 
-def _read(model: Model, text: str, target: str, cut: bool) -> Reading:
-    tokens, ids = _tokens(model, text, cut)
-    targets, answer = (), None
-    entered = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+def _read(model: Model, text: str, target: str, beside: str, cut: bool) -> Reading:
+    tokens, entered = _tokens(model, text, cut, beside=beside)
+    ids, (targets, answer) = entered["input_ids"], ((), None)
     try:
         with torch.no_grad():
             if model.pairs:
@@ -185,19 +187,40 @@ def count(model: Model, text: str) -> int:
     return len(model.tokenizer(text)["input_ids"])
 
 
-def _tokens(model: Model, text: str, cut: bool, *, side: str = "text"):
-    """The tokens of a text and their ids (1, S)."""
+def _tokens(model: Model, text: str, cut: bool, *, side: str = "text", beside: str = ""):
+    """The tokens of a text, or of two, and what a model is given of them: ids (1, S), …"""
     tokenizer = model.tokenizer
     options = {"truncation": True, "max_length": model.limit} if cut else {}
     fast = bool(getattr(tokenizer, "is_fast", False))
-    entered = tokenizer(**{side: text}, return_offsets_mapping=fast, verbose=False, **options)
+    given = {side: text} | ({"text_pair": beside} if beside else {})
+    entered = tokenizer(**given, return_offsets_mapping=fast, verbose=False, **options)
     ids = entered["input_ids"]
     require(ids and (text.strip()), "model-text")
     facts = {"name": model.name, "got": len(ids), "most": model.limit}
     require(len(ids) <= model.limit, "model-long", **facts)
-    offsets = entered["offset_mapping"] if fast else None
-    words = entered.word_ids(0) if fast else None
-    return written.read(tokenizer, text, ids, offsets, words), torch.tensor([ids])
+    offsets, words = _places(entered, text) if fast else (None, None)
+    made = {"input_ids": torch.tensor([ids])}
+    made["attention_mask"] = torch.ones_like(made["input_ids"])
+    if beside and "token_type_ids" in entered:
+        made["token_type_ids"] = torch.tensor([entered["token_type_ids"]])
+    return written.read(tokenizer, text + beside, ids, offsets, words), made
+
+
+def _places(entered, text: str):
+    """Where each token stands in both texts put together, and the number of its word there."""
+    second = [part == 1 for part in entered.sequence_ids(0)]
+    offsets = [
+        (start + len(text), end + len(text)) if later else (start, end)
+        for (start, end), later in zip(entered["offset_mapping"], second, strict=True)
+    ]
+    words = entered.word_ids(0)
+    first = [word for word, later in zip(words, second, strict=True) if not later]
+    more = 1 + max((word for word in first if word is not None), default=-1)
+    words = [
+        word if word is None or not later else word + more
+        for word, later in zip(words, second, strict=True)
+    ]
+    return offsets, words
 
 
 def _targets(model: Model, entered, target: str, cut: bool):
@@ -211,7 +234,7 @@ def _targets(model: Model, entered, target: str, cut: bool):
     )
     start = next((number for number in told if number is not None), 0)
     if target.strip():
-        tokens, ids = _tokens(model, target, cut, side="text_target")
+        tokens, _entered = _tokens(model, target, cut, side="text_target")
         first = written.read(tokenizer, "", [start])
         kept = tokens[: model.limit - 1]
         if kept and kept[-1].special:

@@ -10,8 +10,9 @@ import streamlit as st
 from core import InputError, models
 from core.figures import STILL
 from core.figures.head_map import blank
+from parts.choice import choice
 from parts.state import escaped, sentence, write_url
-from parts.text import _, prose
+from parts.text import N_, _, prose
 
 OTHER = "…"  # stands for a folder or name that is typed
 FIRST, SECOND = (
@@ -114,14 +115,24 @@ def texts(model: models.Model) -> tuple[str, str]:
     return first, right.text_area(label, start, key=key, **options)
 
 
+HOW = {"apart": N_("each by itself"), "together": N_("as one text")}
+
+
+def together(model: models.Model, other: str) -> bool:
+    """Whether both sentences are to be read as one; asked of a model that can."""
+    if not (model.couples and other.strip()):
+        return False
+    return choice(_("Read the two sentences"), HOW, "model_how", default="apart") == "together"
+
+
 def read(
-    model: models.Model, text: str, target: str = "", *, key: str = "first"
+    model: models.Model, text: str, target: str = "", *, beside: str = "", key: str = "first"
 ) -> models.Reading | None:
     """The model's reading; None, with the reason and the offer to cut, if it cannot be."""
     cut = st.query_params.get("model_cut") == "1"
     try:
         with st.spinner(_("Reading …"), show_time=True):
-            reading = models.read(model, text, target, cut=cut)
+            reading = models.read(model, text, target, beside=beside, cut=cut)
     except InputError as problem:
         complain(problem)
         if problem.id == "model-long":

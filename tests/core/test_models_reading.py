@@ -53,6 +53,33 @@ def test_sentence_pieces_are_shown_without_their_sign():
     assert [token.label for token in written(made, "the 猫")] == ["the", "␣", "猫"]
 
 
+def test_two_texts_read_as_one(tmp_path):
+    """BERT's way: [CLS] a [SEP] b [SEP], each half with a vector of its own added."""
+    model = models.load(str(model_folders.save(tmp_path, "bert")))
+    assert model.couples
+    reading = models.read(model, "The  cat", beside="the unable 猫")
+    assert [t.text for t in reading.tokens] == [
+        "[CLS]", "The", "cat", "[SEP]", "the", "un", "able", "猫", "[SEP]",
+    ]  # fmt: skip
+    assert [t.word for t in reading.tokens] == [None, 0, 1, None, 2, 3, 3, 4, None]
+    given = model.tokenizer("The  cat", "the unable 猫", return_tensors="pt")
+    assert given["token_type_ids"][0].tolist() == [0] * 4 + [1] * 5
+    with torch.no_grad():
+        wanted = model.network(**given, output_attentions=True).attentions
+    for call, own in enumerate(wanted):
+        torch.testing.assert_close(reading.weights(call), own[0], atol=1e-6, rtol=0)
+    alone = models.read(model, "The  cat")
+    assert len(alone.tokens) == 4
+
+
+def test_who_reads_two_texts_as_one(tmp_path):
+    llama, t5 = (model_folders.save(tmp_path / kind, kind) for kind in ("llama", "t5"))
+    byte = models.loading.Model("x", model_folders.byte_level(), None, 64, pairs=False)
+    assert models.load(str(llama)).couples  # it has BERT's tokenizer here
+    assert not models.load(str(t5)).couples  # an encoder and a decoder: the second is the answer
+    assert not byte.couples  # GPT-2's adds nothing between two texts
+
+
 # --- facts ------------------------------------------------------------------------------------
 
 

@@ -181,6 +181,22 @@ def test_a_model_that_turns_its_queries_opens_from_x(app_test, here, folders):
     assert "then it turns them by their position (rotary)" in said[0]
 
 
+@minilm
+def test_two_sentences_as_one_text(app_test):
+    query = {"model_text": "Is it raining?", "model_second": "Take a coat."}
+    app = app_test("model", model_how="together", **query)
+    assert not app.error
+    header, values = sent(app)
+    reading = models.read(models.load("MiniLM"), query["model_text"], beside="Take a coat.")
+    assert header["manifest"]["labels"]["S"] == [t.label for t in reading.tokens]
+    assert [t.label for t in reading.tokens].count("[SEP]") == 2
+    assert values_of(header, values, "weights").equal(reading.weights(0)[0])
+    assert "One word, two vectors" not in [h.value for h in app.header]
+    app.button_group(key="model_how").set_value("apart").run()
+    assert "model_how" not in app.query_params
+    assert "One word, two vectors" in [h.value for h in app.header]
+
+
 def test_an_encoder_decoder_shows_all_three_attentions(app_test, here, folders):
     query = {"model": folders["t5"], "model_text": "the cat sat", "model_target": "on the mat"}
     app = app_test("model", model_kind="cross", **query)
