@@ -15,6 +15,7 @@ import { Rail } from "./rail.js";
 import { Trace } from "./trace.js";
 
 const REPORT_AFTER = 150; // ms without a further step before the page is told
+const CLICKED_AFTER = 60; // the same after a click on a cell
 const PLAY_EVERY = 1500;
 const SPEAK_AFTER = 350;
 const RAPID = 250; // steps closer than this do not fly
@@ -42,6 +43,7 @@ class Microscope {
   constructor(parent) {
     const sheets = (parent.getRootNode() ?? document).adoptedStyleSheets;
     if (!sheets.includes(sheet)) sheets.push(sheet);
+    this.due = new Set(); // what the page is still to be told: "step", "cell"
     this.build();
     parent.append(this.root);
     this.width = this.root.clientWidth;
@@ -158,6 +160,7 @@ class Microscope {
     if (this.epoch !== epoch) {
       const resumed = this.epoch === undefined && kept?.epoch === epoch;
       clearTimeout(this.reporting);
+      this.due.clear();
       this.pause();
       this.place = clamp(resumed ? kept.place : data.step);
       this.pinned = (resumed ? kept.pinned : data.cell) ?? null;
@@ -191,17 +194,17 @@ class Microscope {
 
   // ── What the page is told ─────────────────────────────────────────────────────────────────────
 
-  report() {
+  /** Tell the page soon: each report makes it run anew, so several in a row are told as one. */
+  report(what = "step", after = REPORT_AFTER) {
+    this.due.add(what);
     clearTimeout(this.reporting);
-    this.reporting = setTimeout(() => this.flush(), REPORT_AFTER);
+    this.reporting = setTimeout(() => this.flush(), after);
   }
 
   flush() {
-    if (this.reporting === undefined) return;
     clearTimeout(this.reporting);
-    this.reporting = undefined;
-    this.sent = this.place;
-    this.send("step", this.place);
+    if (this.due.delete("step")) this.send("step", (this.sent = this.place));
+    if (this.due.delete("cell")) this.send("cell", this.pinned);
   }
 
   // ── Steps ─────────────────────────────────────────────────────────────────────────────────────
@@ -421,22 +424,21 @@ class Microscope {
     const chosen = { symbol: grid.face.symbol, index: grid.face.index(...cell) };
     if (JSON.stringify(chosen) === JSON.stringify(this.pinned)) return this.unpin();
     this.pinned = chosen;
-    this.afterPin(chosen);
+    this.afterPin();
   }
 
   unpin() {
     if (!this.pinned) return;
     this.pinned = null;
-    this.afterPin(null);
+    this.afterPin();
   }
 
-  afterPin(cell) {
+  afterPin() {
     const found = this.findPinned();
     for (const grid of this.shown) grid.pin(grid === found?.[0] ? found[1] : null);
     if (found) this.activate(...found, true);
     this.remember();
-    this.flush();
-    this.send("cell", cell);
+    this.report("cell", CLICKED_AFTER);
   }
 
   dispose() {

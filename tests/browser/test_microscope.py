@@ -284,6 +284,21 @@ def test_the_focused_cell_is_spoken(scope):
 # ── Numbers ───────────────────────────────────────────────────────────────────────────────────────
 
 
+def test_clicks_in_a_row_are_reported_once(scope):
+    opened = scope().go("Q")
+    opened.sent("cell")
+    opened.page.evaluate(
+        """() => {
+            for (const at of ["0,0", "1,1", "2,2"]) {
+                const cell = [...document.querySelectorAll(".microscope")].at(-1)
+                    .querySelector(`[data-matrix="Q"] [data-cell="${at}"]`);
+                cell.dispatchEvent(new MouseEvent("click", { bubbles: true, composed: true }));
+            }
+        }"""
+    )
+    assert opened.sent("cell") == [{"symbol": "Q", "index": [2, 2]}]
+
+
 def test_every_cell_of_every_step_holds_the_engines_number(scope):
     trace, opened = TRACES["example"], scope()
     for step in trace.steps:
