@@ -286,12 +286,10 @@ def test_the_focused_cell_is_spoken(scope):
 
 def test_clicks_in_a_row_are_reported_once(scope):
     opened = scope().go("Q")
-    opened.sent("cell")
-    opened.page.evaluate(
-        """() => {
+    opened.matrix("Q").evaluate(
+        """matrix => {
             for (const at of ["0,0", "1,1", "2,2"]) {
-                const cell = [...document.querySelectorAll(".microscope")].at(-1)
-                    .querySelector(`[data-matrix="Q"] [data-cell="${at}"]`);
+                const cell = matrix.querySelector(`[data-cell="${at}"]`);
                 cell.dispatchEvent(new MouseEvent("click", { bubbles: true, composed: true }));
             }
         }"""
