@@ -16,6 +16,7 @@ from core.figures import markup, theme
 from core.figures.heatmap import figure
 
 HEIGHT = 340
+WIDE = 24  # characters under a bar
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ def bars(
     layout = _layout(x_title, y_title, height, legend=len(traces) > 1)
     layout |= {"barmode": "stack" if stacked else "group", "bargap": 0.25}
     side, other = ("yaxis", "xaxis") if sideways else ("xaxis", "yaxis")
-    layout[side] |= {"tickvals": places.tolist(), "ticktext": markup.labels(names)}
+    layout[side] |= {"tickvals": places.tolist(), "ticktext": markup.labels(names, WIDE)}
     layout[side] |= {"showgrid": False, "zeroline": False}
     layout[side] |= {"range": [len(names) - 0.5, -0.5]} if sideways else {}
     layout[other]["type"] = "log" if log else "linear"

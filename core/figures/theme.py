@@ -102,6 +102,7 @@ def template(dark: bool = False) -> dict:
         "tickfont": {"color": theme.muted},
         "title": {"font": {"color": theme.ink, "size": 13}, "standoff": 8},
         "automargin": True,
+        "exponentformat": "SI",  # 8 G, as beside the figures, not Plotly's 8 B
     }
     space = axis | {"backgroundcolor": theme.raised, "showbackground": True}
     del space["automargin"], space["title"]

@@ -38,7 +38,7 @@ VERDICTS = {"false": N_("false"), "conditional": N_("true under a condition")}
 ASKED = {
     "S": N_("S, sequence length"),
     "d": N_("width of a vector"),
-    "equal": N_("give all keys equal length"),
+    "equal": N_("equal key lengths"),
     "seed": N_("Seed"),
     "rows": N_("rows"),
     "inner": N_("columns"),

@@ -95,7 +95,8 @@ def polarity(config) -> None:
     """The composed mask as each PyTorch function wants it."""
     forms = masks.polarities(masks.parts(config)["all"])
     names = {
-        "sdpa": "F.scaled_dot_product_attention · bool",
+        # It may break after the underscore: a third of a page is narrower than this name.
+        "sdpa": "F.scaled_dot_product_\u200battention · bool",
         "multihead": "nn.MultiheadAttention · bool",
         "float": _("both · float, added"),
     }
