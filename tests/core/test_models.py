@@ -264,11 +264,11 @@ def test_an_encoder_and_a_decoder_answer_or_take_a_target():
 def test_two_visitors_at_once_get_what_one_gets(networks):
     made = model("mistral", networks["mistral"])
     texts = ["the cat sat on the mat", "a dog on the river bank"]
-    alone = [models.reading._read(made, text, "", False) for text in texts]
+    alone = [models.reading._read(made, text, "", "", False) for text in texts]
     found = {}
 
     def visit(text):
-        found[text] = models.reading._read(made, text, "", False)
+        found[text] = models.reading._read(made, text, "", "", False)
 
     threads = [threading.Thread(target=visit, args=(text,)) for text in texts * 3]
     for thread in threads:
