@@ -65,6 +65,9 @@ def cost_text(step: TracedStep) -> None:
     st.caption(f"{flops} · {memory}", help=prose("about/cost"))
 
 
+SHARED = ("mask", "bias", "cos", "sin", "gain_Q", "gain_K")  # one for all samples, as the W
+
+
 def shape_table(trace: Trace, current: TracedStep) -> None:
     """All steps with their shapes; the current row is marked; the batch dimension is shown."""
     batched = "B" in trace.sizes
@@ -82,7 +85,7 @@ def _row(step, current, batched):
     shape = tuple(map(str, step.shape))
     cells = [_coloured(step.dims), f"({', '.join(shape)})"]
     if not batched:
-        per_sample = not (step.symbol.startswith("W_") or step.symbol in ("mask", "bias"))
+        per_sample = not (step.symbol.startswith("W_") or step.symbol in SHARED)
         cells.append(f"({', '.join(('B',) * per_sample + shape)})")
     mark = ' aria-current="step"' if current else ""
     name = f'<th scope="row">{step.symbol}</th>'

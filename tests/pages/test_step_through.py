@@ -1,5 +1,6 @@
 """The step-through page without a browser: what it sends, what it keeps, what it answers."""
 
+import re
 from html import escape
 
 import numpy as np
@@ -203,3 +204,12 @@ def test_rotary_positions_are_a_choice_and_in_the_link(app_test):
     app.sidebar.toggle(key="w_cross").set_value(True).run()
     assert "turn off cross-attention" in app.error[0].value.replace("\\", "")
     assert app.query_params["rotary"] == "interleaved"
+
+
+def test_angles_and_weights_have_no_batch_axis_of_their_own(app_test):
+    app = app_test(S=3, H=4, rotary="halves")
+    table = next(h.proto.body for h in app.get("html") if "Shapes, step by step" in h.proto.body)
+    rows = dict(re.findall(r'<th scope="row">(\w+)</th>.*?<td>(\([^<]*\))</td></tr>', table))
+    assert rows["cos"] == rows["sin"] == "(3, 4)"
+    assert rows["W_K"] == "(4, 4)"
+    assert rows["K_rotated"] == "(B, 3, 4)"
