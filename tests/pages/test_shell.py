@@ -45,3 +45,30 @@ def test_every_page_opens(app_test, root, name, lang):
         pytest.skip("not built yet")
     app = app_test(name, lang=lang)
     assert app.title or app.header or app.main.markdown
+
+
+@pytest.mark.parametrize(
+    ("page", "link", "said"),
+    [
+        ("masks", {"masks_seed": -5}, "masks_seed = -5 in the link is not possible here: 0"),
+        ("masks", {"masks_seed": "<b>x"}, "masks_seed = <b>x in the link"),
+        ("softmax", {"softmax_temperature": 900}, "softmax_temperature = 900"),
+        ("translator", {"word": 99}, "word = 99 in the link is not possible here: 6 is shown"),
+    ],
+)
+def test_a_number_of_the_link_that_is_not_possible_is_named_once(app_test, page, link, said):
+    app = app_test(page, **link)
+    assert said in app.toast[0].value.replace("\\", "")
+    app.run()
+    assert not app.toast
+
+
+@pytest.mark.parametrize(
+    ("page", "link"),
+    [("masks", {"masks_seed": 7}), ("masks", {"masks_seed": 0}), ("translator", {"word": 2})],
+)
+def test_a_possible_number_is_taken_without_a_word(app_test, page, link):
+    app = app_test(page, **link)
+    assert not app.toast
+    app.switch_page("masks.py").run()
+    assert not app.toast
