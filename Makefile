@@ -22,9 +22,9 @@ run: $(VENV)/.run
 dev: $(VENV)/.run
 	$(BIN)/streamlit run app.py --server.port $(PORT) --server.fileWatcherType auto --server.runOnSave true
 
-# Three at a time on two cores: browser tests mostly wait. Torch's threads would wait for each other.
+# Two tests at a time: three were no faster on two cores, and torch's threads would wait for each other.
 test: lint chromium
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
