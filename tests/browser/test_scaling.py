@@ -12,7 +12,7 @@ def drawn(page) -> int:
 
 
 def go_on(page):
-    """Press Continue; on a busy machine a press may fall on a button that is just being replaced."""
+    """Press Continue; on a busy machine a press may fall on a button that is being replaced."""
     for wait in (10_000, 30_000):
         page.get_by_role("button", name="Continue").click()
         try:
