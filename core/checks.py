@@ -32,6 +32,9 @@ def _tensor(name, value) -> torch.Tensor:
             require(False, "not-a-tensor", name=name, got=kind)
     if value.is_nested or value.is_meta:
         require(False, "not-a-tensor", name=name, got="nested" if value.is_nested else "meta")
+    if value.is_inference():  # autograd refuses those; a copy made outside the mode is like others
+        with torch.inference_mode(False):
+            value = value.clone()
     value = value.detach()
     return value if value.layout == torch.strided else value.to_dense()
 
@@ -67,7 +70,8 @@ def placing(rotary, norm) -> dict[str, torch.Tensor]:
     ):
         if pair is None:
             continue
-        two = isinstance(pair, tuple | list) and len(pair) == 2 and None not in pair
+        two = isinstance(pair, tuple | list) and len(pair) == 2
+        two = two and all(one is not None for one in pair)  # an array answers `in` by its elements
         require(two, sentence, got=type(pair).__name__)
         named |= tensors(**dict(zip(names, pair, strict=True)))
     return named

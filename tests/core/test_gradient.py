@@ -144,3 +144,16 @@ def test_refusals():
         t.gradient("attention", (0, 0))
     assert problem.value.id == "no-symbol"
     assert not math.isnan(float(t["output"][0, 0, 0]))
+
+
+@pytest.mark.parametrize("within", [False, True])
+def test_tensors_made_for_inference_have_one_too(within):
+    """Such as a model leaves behind: autograd refuses them, so the trace takes copies."""
+    with torch.inference_mode():
+        q, shown = torch.randn(3, 4), torch.ones(3, 3, dtype=torch.bool).tril()
+        t = core.attend(q, q, q, mask=shown) if within else None
+    t = t or core.attend(q, q, q, mask=shown)
+    plain = core.attend(q.clone(), q.clone(), q.clone(), causal=True)
+    found, wanted = t.gradient("output", (2, 1)), plain.gradient("output", (2, 1))
+    assert torch.equal(found["Q"], wanted["Q"])
+    assert float(found["Q"].abs().max()) > 0

@@ -126,3 +126,15 @@ def test_sizes_alone_make_the_usual_angles():
 def test_a_file_cannot_ask_for_another_rotation(change):
     with pytest.raises(ValueError, match="not a known operation"):
         ops.load(ops.Rotate("halves", 4).save() | change)
+
+
+def test_angles_and_gains_as_arrays_are_those_of_tensors():
+    q = torch.randn(5, 4)
+    pair, gains = (torch.randn(5, 4), torch.randn(5, 4)), (torch.randn(4), torch.randn(4))
+    t = core.attend(q, q, q, rotary=pair, norm=gains)
+    same = core.attend(
+        q, q, q, rotary=[x.numpy() for x in pair], norm=tuple(x.numpy() for x in gains)
+    )
+    assert torch.equal(t["weights"], same["weights"])
+    with pytest.raises(core.InputError, match="rotary is tuple: give two tensors"):
+        core.attend(q, q, q, rotary=(None, pair[1].numpy()))
