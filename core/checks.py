@@ -80,7 +80,7 @@ def placing(rotary, norm) -> dict[str, torch.Tensor]:
 def count(name: str, value) -> int:
     """A whole number of at least 1."""
     whole = isinstance(value, int) and not isinstance(value, bool)
-    require(whole, "not-a-number", name=name, got=repr(value)[:40])
+    require(whole, "not-whole", name=name, got=repr(value)[:40])
     require(value >= 1, "size-least", name=name, got=value, least=1)
     return value
 

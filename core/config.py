@@ -92,8 +92,10 @@ class AttentionConfig:
         """Plain numbers and tuples, so that equal configurations are equal, hashable values."""
         for name in (*SIZES, "seed"):
             self._set(**{name: _whole(getattr(self, name))})
-        for name in ("scale", "softcap", "gain"):
-            self._set(**{name: _real(name, getattr(self, name))})
+        for name in ("scale", "softcap"):
+            value = getattr(self, name)
+            self._set(**{name: None if value is None else _real(name, value)})
+        self._set(gain=_real("gain", self.gain))
         for name in ("tokens", "targets"):
             self._set(**{name: _sentences(name, getattr(self, name))})
         for name in ("window", "lengths", "hidden"):
@@ -122,9 +124,9 @@ class AttentionConfig:
 
     def _check_size(self, name):
         value = getattr(self, name)
-        if value is None:
+        if value is None and name not in ("S", "H", "h"):
             return
-        require(type(value) is int, "not-a-number", name=name, got=repr(value)[:40])
+        require(type(value) is int, "not-whole", name=name, got=repr(value)[:40])
         require(value >= 1, "size-least", name=name, got=value, least=1)
         require(value <= LARGEST[name], "size-most", name=name, got=value, most=LARGEST[name])
 
@@ -151,7 +153,7 @@ class AttentionConfig:
             ok = isinstance(value, str | bool | int | None) and value in known
             require(ok, "unknown-choice", name=name, got=repr(value)[:40], known=listed)
         ok = type(self.seed) is int
-        require(ok, "not-a-number", name="seed", got=repr(self.seed)[:40])
+        require(ok, "not-whole", name="seed", got=repr(self.seed)[:40])
         require(abs(self.seed) <= SEEDS, "size-most", name="seed", got=self.seed, most=SEEDS)
         require(self.softcap is None or self.softcap > 0, "softcap", got=self.softcap)
         for name in ("scale", "softcap"):
@@ -164,7 +166,8 @@ class AttentionConfig:
 
     def _check_pairs(self):
         check_window(self.window)
-        require(isinstance(self.hidden, tuple), "hidden", got=self.hidden, S=self.S, T=self.T)
+        ok = isinstance(self.hidden, tuple)
+        require(ok, "hidden", got=str(self.hidden)[:40], S=self.S, T=self.T)
         for pair in self.hidden:
             ok = _whole_numbers(pair) and len(pair) == 2
             ok = ok and 0 <= pair[0] < self.S and 0 <= pair[1] < self.T
@@ -300,10 +303,8 @@ def _whole(value):
         return value
 
 
-def _real(name: str, value) -> float | None:
+def _real(name: str, value) -> float:
     """A finite number as float."""
-    if value is None:
-        return None
     try:
         ok = isinstance(value, Real) and math.isfinite(value)
     except OverflowError:
@@ -428,5 +429,6 @@ def preset(name: str) -> AttentionConfig:
     >>> preset("gpt2-small").d_k
     64
     """
-    require(name in PRESETS, "unknown-choice", name="preset", got=name, known=", ".join(PRESETS))
+    ok = isinstance(name, str) and name in PRESETS
+    require(ok, "unknown-choice", name="preset", got=str(name)[:40], known=", ".join(PRESETS))
     return replace(PRESETS[name])

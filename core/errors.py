@@ -11,6 +11,7 @@ SENTENCES = {
     "size-least": "{name} is {got}, but must be at least {least}.",
     "size-most": "{name} is {got}, but at most {most} is possible here.",
     "not-a-number": "{name} is {got}, which is not a finite number: give one such as 0.5.",
+    "not-whole": "{name} is {got}: give a whole number, such as 4.",
     "out-of-range": "{name} is {got}, which {dtype} cannot hold: give 0 or a number nearer to 1, "
     "of at most {most}.",
     "unknown-choice": "{name} is {got}: choose one of {known}.",
@@ -156,6 +157,7 @@ SENTENCES = {
     "choose a smaller window, or pool it with region.",
     "outside-map": "head, rows and columns {index} lie outside the map of {h} heads, "
     "{S} queries and {T} keys.",
+    "map-place": "head, rows and columns are {got}: give whole numbers, counted from 0.",
     "map-start": "the map to resume is of other tensors or options: give those it was begun with.",
     "overflow-map": "q·k passes the range of {dtype} at {index}: computed in {dtype} this score "
     "would be infinite; here it is exact.",
@@ -170,7 +172,8 @@ class InputError(ValueError):
 
     def __init__(self, id: str, **facts):
         self.id, self.facts = id, facts
-        super().__init__(SENTENCES[id].format(**facts))
+        # On one line, also where a fact is a tensor as it is printed.
+        super().__init__(" ".join(SENTENCES[id].format(**facts).splitlines()))
 
     def __reduce__(self):
         return _rebuild, (type(self), self.id, self.facts)

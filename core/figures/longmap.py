@@ -57,7 +57,7 @@ def png(
     >>> struct.unpack(">II", png(m)[16:24])                              # width, height
     (3, 3)
     """
-    pixels = levels(_tiles(shown, head), log, most)
+    pixels = levels(shown.tiles_of(head).numpy(), log, most)
     rows, cols = pixels.shape
     lines = np.zeros((rows, cols + 1), np.uint8)  # each begins with its filter: none
     lines[:, 1:] = pixels
@@ -86,7 +86,7 @@ def figure(
     Colours follow the logarithm of the weight, unless `log` is false; what is hovered is the
     weight. Weights of 0 are left blank on a logarithmic scale.
     """
-    tiles = _tiles(shown, head)
+    tiles = shown.tiles_of(head).numpy()
     with np.errstate(divide="ignore"):
         z = np.log10(tiles) if log else tiles
     z = np.where(np.isfinite(z), z, np.nan) if log else z
@@ -102,8 +102,3 @@ def figure(
     made.update_yaxes(autorange="reversed", title="i", constrain="domain")
     made.update_xaxes(title="j", constrain="domain")
     return made
-
-
-def _tiles(shown: AttentionMap, head: int) -> np.ndarray:
-    tiles = shown.tiles
-    return (tiles if tiles.ndim == 2 else tiles[head]).numpy()

@@ -165,6 +165,14 @@ class Problem:
             return self._keys[group, device]
 
 
+def check_tiles(tiles, pool) -> None:
+    """A number of tiles that can be held, and a way of pooling that there is."""
+    checks.count("tiles", tiles)
+    require(tiles <= MOST_TILES, "size-most", name="tiles", got=tiles, most=MOST_TILES)
+    ok = isinstance(pool, str) and pool in POOLS
+    require(ok, "unknown-choice", name="pool", got=repr(pool)[:40], known=", ".join(POOLS))
+
+
 def problem(
     q, k, *, tiles=512, pool="max", causal=False, window=None, scale=None, softcap=None
 ) -> Problem:
@@ -180,10 +188,7 @@ def problem(
     heads = q.ndim == 3
     q, k = (q, k) if heads else (q[None], k[None])
     require(q.shape[0] % k.shape[0] == 0, "groups-divide", h=q.shape[0], g=k.shape[0])
-    checks.count("tiles", tiles)
-    require(tiles <= MOST_TILES, "size-most", name="tiles", got=tiles, most=MOST_TILES)
-    require(pool in POOLS, "unknown-choice", name="pool", got=repr(pool)[:40],
-            known=", ".join(POOLS))  # fmt: skip
+    check_tiles(tiles, pool)
     known = isinstance(causal, bool | int | str) and causal in (False, True, "bottom-right")
     require(known, "causal", got=repr(causal)[:40])
     check_window(window)

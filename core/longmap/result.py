@@ -12,14 +12,16 @@
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import dataclass
 
 import torch
 
-from core.errors import Notice, require
+from core import checks
+from core.errors import InputError, Notice, require
 from core.longmap.blocks import Block, block_size, overflow, row_facts
 from core.longmap.crew import work
-from core.longmap.problem import Problem, cut
+from core.longmap.problem import Problem, check_tiles, cut
 from core.longmap.rows import Rows
 from core.longmap.sweep import hide
 
@@ -72,6 +74,10 @@ class AttentionMap:
     def tiles(self) -> torch.Tensor:
         """Pooled weights, float32 (h, R, C), or (R, C) without heads."""
         return self._own(self._tiles)
+
+    def tiles_of(self, head: int = 0) -> torch.Tensor:
+        """The pooled weights of one head, float32 (R, C)."""
+        return self._tiles[self._inside(head, 0, 0, 1, 1)[0]]
 
     @property
     def row_edges(self) -> torch.Tensor:
@@ -177,13 +183,13 @@ class AttentionMap:
 
     def scores(self, i0: int, j0: int, rows: int, cols: int, head: int = 0) -> torch.Tensor:
         """Scaled, capped and masked scores of a rectangle, float32 (rows, cols); −∞ is hidden."""
-        self._inside(head, i0, j0, rows, cols)
+        head, i0, j0, rows, cols = self._inside(head, i0, j0, rows, cols)
         require(rows * cols <= VIEW, "view-large", rows=rows, cols=cols, most=VIEW)
         return self._scores(head, torch.arange(i0, i0 + rows), j0, j0 + cols).float().cpu()
 
     def window(self, i0: int, j0: int, rows: int, cols: int, head: int = 0) -> torch.Tensor:
         """The weights of a rectangle at full resolution, float32 (rows, cols)."""
-        self._inside(head, i0, j0, rows, cols)
+        head, i0, j0, rows, cols = self._inside(head, i0, j0, rows, cols)
         require(rows * cols <= VIEW, "view-large", rows=rows, cols=cols, most=VIEW)
         at = torch.arange(i0, i0 + rows)
         s, lse = self._scores(head, at, j0, j0 + cols), self._lse(head, at)
@@ -198,7 +204,8 @@ class AttentionMap:
 
         Of equal weights the earlier key comes first. Keys that it does not see are left out.
         """
-        self._inside(head, i, 0, 1, self.problem.T)
+        head, i, *_all = self._inside(head, i, 0, 1, self.problem.T)
+        checks.count("count", count)
         s = self._scores(head, torch.tensor([i]), 0, self.problem.T)[0]
         seen = int((s > -math.inf).sum())
         count = min(count, seen)
@@ -210,7 +217,7 @@ class AttentionMap:
 
     def cell(self, i: int, j: int, head: int = 0) -> Cell:
         """How one weight comes about, each product and sum in float64."""
-        self._inside(head, i, j, 1, 1)
+        head, i, j, *_one = self._inside(head, i, j, 1, 1)
         p = self.problem
         q, k = p.q[head, i].double(), p.k[head * len(p.k) // p.h, j].double()
         products = (q * k).cpu()
@@ -231,8 +238,9 @@ class AttentionMap:
 
         Its tiles are cut as those of the map, from its own corner. O(rows·cols·d).
         """
-        self._inside(head, i0, j0, rows, cols)
-        pool, p = pool or self.problem.pool, self.problem
+        head, i0, j0, rows, cols = self._inside(head, i0, j0, rows, cols)
+        pool, p = self.problem.pool if pool is None else pool, self.problem
+        check_tiles(tiles, pool)
         self._lse(head, torch.arange(i0, i0 + rows))
         down, across = cut(i0, i0 + rows, tiles), cut(j0, j0 + cols, tiles)
         made = torch.zeros(down.count, across.count)
@@ -248,11 +256,17 @@ class AttentionMap:
 
     # --- inner ------------------------------------------------------------------------------------
 
-    def _inside(self, head, i0, j0, rows, cols) -> None:
+    def _inside(self, *given) -> tuple[int, ...]:
+        """Head, first row and column, rows and columns as whole numbers that the map has."""
         p = self.problem
+        try:
+            head, i0, j0, rows, cols = map(operator.index, given)
+        except TypeError as problem:
+            raise InputError("map-place", got=str(given)[:80]) from problem
         index = (head, i0, j0, i0 + rows, j0 + cols)
         ok = 0 <= head < p.h and 0 <= i0 < i0 + rows <= p.S and 0 <= j0 < j0 + cols <= p.T
         require(ok, "outside-map", index=index, h=p.h, S=p.S, T=p.T)
+        return head, i0, j0, rows, cols
 
     def _scores(self, head, rows, start, stop) -> torch.Tensor:
         """Float64 scores (rows, stop − start) as the reader knows them, in nats."""

@@ -62,7 +62,7 @@ def _padding() -> dict:
     )
     parts = [part for part in text.replace("，", ",").replace(",", " ").split() if part]
     if not parts or not all(part.isdecimal() and len(part) < 5 for part in parts):
-        raise InputError("not-a-number", name=_("Lengths, one per sample"), got=repr(text[:40]))
+        raise InputError("not-whole", name=_("Lengths, one per sample"), got=repr(text[:40]))
     lengths = tuple(map(int, parts))[:8]
     return {"lengths": lengths, "B": len(lengths)}
 

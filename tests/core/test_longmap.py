@@ -380,6 +380,7 @@ def refused():
         "softcap": lambda: make(q, q, softcap=-1.0),
         "infinite": lambda: make(q, q * INF),
         "outside-map": lambda: m.cell(0, 5),
+        "map-place": lambda: m.cell(0, 1.5),
         "view-large": lambda: make(torch.ones(5000, 1), q[:, :1].repeat(1000, 1)).window(
             0, 0, 5000, 4000
         ),
@@ -391,3 +392,38 @@ def test_what_does_not_fit_is_said(id):
     with pytest.raises(InputError) as problem:
         refused()[id]()
     assert problem.value.id == id
+
+
+def test_a_view_takes_whole_numbers_only():
+    m = longmap.attention_map(draw(2, 5, 4), draw(2, 6, 4, seed=1))
+    for ask in (
+        lambda: m.window(0.0, 0, 1, 1),
+        lambda: m.window(0, "1", 1, 1),
+        lambda: m.scores(0, 0, None, 1),
+        lambda: m.region(0, 0, 2, torch.tensor(1.0)),
+        lambda: m.row(math.nan),
+        lambda: m.strongest(1, head=[0]),
+    ):
+        with pytest.raises(InputError) as problem:
+            ask()
+        assert problem.value.id == "map-place"
+    narrow = m.window(np.uint8(4), torch.tensor(1), np.int8(1), 5)
+    assert torch.equal(narrow, m.window(4, 1, 1, 5))
+    assert m.cell(np.int64(1), 2, np.int64(1)).weight == m.cell(1, 2, 1).weight
+
+
+def test_what_a_view_is_asked_beside_its_place_is_checked_too():
+    m = longmap.attention_map(draw(2, 5, 4), draw(2, 6, 4, seed=1))
+    for ask, id in (
+        (lambda: m.region(0, 0, 2, 2, tiles=0), "size-least"),
+        (lambda: m.region(0, 0, 2, 2, tiles=10**6), "size-most"),
+        (lambda: m.region(0, 0, 2, 2, pool="median"), "unknown-choice"),
+        (lambda: m.strongest(0, 0), "size-least"),
+        (lambda: m.strongest(0, -1), "size-least"),
+        (lambda: m.strongest(0, 2.5), "not-whole"),
+        (lambda: picture.png(m, head=2), "outside-map"),
+        (lambda: picture.figure(m, head=-1), "outside-map"),
+    ):
+        with pytest.raises(InputError) as problem:
+            ask()
+        assert problem.value.id == id
