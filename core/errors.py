@@ -109,6 +109,8 @@ SENTENCES = {
     "upload-type": "{name} holds {got}: save it as float32, float16 or float64.",
     "upload-names": "There is no single array for {symbol} among these: {got}. "
     "Name one q and one k.",
+    "upload-number": "{name} holds {got} at {index}: the map needs finite numbers within the range "
+    "of float32.",
     "upload-shape": "{name} has shape {shape}: q and k both need 2 sides (positions, width), "
     "or both 3 (heads, positions, width).",
     "upload-pairs": "q and k make {pairs} pairs, more than the {most} that are computed here: "

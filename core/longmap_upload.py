@@ -12,6 +12,7 @@ import math
 import struct
 import zipfile
 from collections.abc import Callable, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -61,17 +62,24 @@ def _arrays(name: str, content: bytes) -> list[_Array]:
     kind = PurePath(name).suffix.lower()
     require(kind in KINDS, "upload-kind", name=name, known=", ".join(KINDS))
     require(len(content) <= MOST_BYTES, "upload-size", name=name, most=MOST_BYTES >> 20)
-    try:
+    with _readable(name):
         if kind == ".npz":
             return _zipped(name, content)
         if kind == ".npy":
             stem = PurePath(name).stem
             return [_plain(stem, len(content), lambda: io.BytesIO(content), name)]
         return _safetensors(content, name)
+
+
+@contextmanager
+def _readable(name: str):
+    """Whatever a reader of untrusted bytes may stumble over, as one sentence."""
+    try:
+        yield
     except InputError:
         raise
-    except Exception as cause:  # whatever a reader of untrusted bytes may stumble over
-        raise InputError("upload-broken", name=name, kind=kind) from cause
+    except Exception as cause:
+        raise InputError("upload-broken", name=name, kind=PurePath(name).suffix.lower()) from cause
 
 
 def _zipped(name: str, content: bytes) -> list[_Array]:
@@ -99,11 +107,11 @@ def _plain(stem: str, size: int, opened: Callable, name: str) -> _Array:
     require(not dtype.hasobject, "upload-pickled", name=name)
     require(dtype.kind == "f", "upload-type", name=stem, got=str(dtype))
     count = math.prod(shape)
-    whole = all(n >= 0 for n in shape) and start + count * dtype.itemsize == size
+    whole = all(type(n) is int and n >= 0 for n in shape) and start + count * dtype.itemsize == size
     require(whole, "upload-broken", name=name, kind=".npy")
 
     def numbers() -> np.ndarray:
-        with opened() as stream:
+        with _readable(name), opened() as stream:  # a zip's checksum is compared only at its end
             content = stream.read(size + 1)
         flat = np.frombuffer(content, dtype, count, start)
         return flat.reshape(shape, order="F" if fortran else "C")
@@ -180,10 +188,11 @@ def _check(q: _Array, k: _Array) -> None:
 
 
 def _tensor(array: _Array) -> torch.Tensor:
+    read = array.read()
     with np.errstate(over="ignore", invalid="ignore"):
-        numbers = np.ascontiguousarray(array.read(), dtype=np.float32)
+        numbers = np.ascontiguousarray(read, dtype=np.float32)
     finite = np.isfinite(numbers)
     if not finite.all():
         at = tuple(int(i) for i in np.unravel_index(finite.argmin(), numbers.shape))
-        raise InputError("infinite", name=array.name, index=str(at))
+        raise InputError("upload-number", name=array.name, got=str(read[at]), index=str(at))
     return torch.from_numpy(numbers.copy() if not numbers.flags.writeable else numbers)

@@ -3,6 +3,7 @@
 import io
 import json
 import pickle
+import re
 import struct
 import zipfile
 
@@ -86,6 +87,17 @@ def bomb() -> bytes:
     return buffer.getvalue()
 
 
+def sided(shape: str) -> bytes:
+    """A .npy of one number whose header claims this shape."""
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}}}".ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + bytes(4)
+
+
+def flipped(content: bytes) -> bytes:
+    """A zip whose first member has another byte far behind its header than its checksum says."""
+    return content[:20_000] + bytes([content[20_000] ^ 255]) + content[20_001:]
+
+
 NAN = np.where(np.arange(40).reshape(5, 8) == 9, np.nan, Q)
 
 
@@ -115,12 +127,22 @@ NAN = np.where(np.arange(40).reshape(5, 8) == 9, np.nan, Q)
         ("upload-shape", [("a.npz", npz(q=Q[:0], k=K))]),
         ("same-width", [("a.npz", npz(q=Q, k=K[:, :4]))]),
         ("groups-divide", [("a.npz", npz(q=np.ones((4, 5, 8)), k=np.ones((3, 7, 8))))]),
-        ("infinite", [("a.npz", npz(q=NAN, k=K))]),
-        ("infinite", [("a.npz", npz(q=Q * 1e30 * np.float64(1e30), k=K))]),
+        ("upload-number", [("a.npz", npz(q=NAN, k=K))]),
+        ("upload-number", [("a.npz", npz(q=Q * 1e30 * np.float64(1e30), k=K))]),
+        ("upload-broken", [("q.npy", sided("(True, 1)")), ("k.npy", npy(K[:1, :1]))]),
+        ("upload-broken", [("a.npz", flipped(npz(q=np.ones((900, 8), "f4"), k=K)))]),
     ],
 )
 def test_what_does_not_fit_is_one_sentence(id, files):
     assert refused(*files) == id
+
+
+@pytest.mark.parametrize("number", [np.nan, -np.inf, 1e300])
+def test_a_number_that_is_none_here_is_named(number):
+    q = Q.astype("f8")
+    q[1, 2] = number
+    with pytest.raises(InputError, match=rf"q holds {re.escape(str(number))} at \(1, 2\): "):
+        read([("a.npz", npz(q=q, k=K))])
 
 
 def test_too_many_pairs_are_refused_before_they_are_read():
