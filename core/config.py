@@ -33,7 +33,8 @@ AFFORDABLE = 1 << 24  # score elements that a shared server computes for one vis
 PAIRS = ("halves", "interleaved")  # which entries a rotation turns together
 SIZES = tuple(LARGEST)
 SEEDS = 2**53  # a browser holds whole numbers up to here
-EDIT_BYTES = 65536  # what edits in a link may unpack to
+EDIT_BYTES = 1 << 18  # what edits in a link may unpack to: all cells of a table
+LINK = 96 << 10  # letters of one field; servers refuse addresses of twice as many
 
 
 @dataclass(frozen=True)
@@ -231,15 +232,19 @@ class AttentionConfig:
         return plain
 
     def to_url(self) -> dict[str, str]:
-        """Only what differs from the defaults, as short strings."""
-        plain, shown = self._given(), {}
+        """Only what differs from the defaults, as short strings; without what is `unlinked`."""
+        plain, shown, long = self._given(), {}, self.unlinked()
         for field in fields(self):
-            value = plain[field.name]
+            value = field.default if field.name in long else plain[field.name]
             if value == field.default and field.name not in ("S", "H"):
                 continue
             if value is not None:
                 shown[field.name] = _write(field.name, value)
         return shown
+
+    def unlinked(self) -> list[str]:
+        """Fields that no link can hold: longer than one is read, or than an address may be."""
+        return [name for name in _PACKED if not _fits_link(name, getattr(self, name))]
 
     @classmethod
     def from_url(
@@ -375,13 +380,20 @@ _PAIRS = ("window", "lengths")
 
 def _write(name, value) -> str:
     if name in _PACKED:
-        plain = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-        return base64.urlsafe_b64encode(zlib.compress(plain, 9)).decode().rstrip("=")
+        return base64.urlsafe_b64encode(zlib.compress(_plain(value), 9)).decode().rstrip("=")
     if name in _PAIRS:
         return ",".join(map(str, value))
     if isinstance(value, bool):
         return "1" if value else "0"
     return repr(value) if isinstance(value, float) else str(value)
+
+
+def _plain(value) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _fits_link(name, value) -> bool:
+    return not value or (len(_plain(value)) <= EDIT_BYTES and len(_write(name, value)) <= LINK)
 
 
 def _read(name, text):

@@ -89,6 +89,8 @@ SENTENCES = {
     "hidden": "the hidden pair {got} lies outside the scores {S} × {T}.",
     "link-value": "{name} = {got} in the link cannot be read, so the default is used.",
     "link-shown": "{name} = {got} in the link is not possible here: {shown} is shown instead.",
+    "link-long": "The address leaves out the {name}, which are too long for a link: download the "
+    "tensors to keep them.",
     "file": "{name} is not a trace saved by this program: {reason}.",
     "blind": "{count} of {rows} queries may see no key, first {index}: "
     "their weights and output are 0.",

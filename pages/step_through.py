@@ -2,13 +2,13 @@
 
 import streamlit as st
 
-from core import AttentionConfig
+from core import AttentionConfig, InputError
 from parts import microscope
 from parts.controls import controls
 from parts.editing import editing
 from parts.sharing import sharing
 from parts.sheet import sheet
-from parts.state import FIELDS, config, write_url
+from parts.state import FIELDS, config, sentence, write_url
 from parts.step_view import cell_text, cost_text, notices, shape_table, step_text
 from parts.text import _, prose
 from parts.traces import described, trace
@@ -29,6 +29,8 @@ def stepping(chosen: AttentionConfig) -> None:
         manifest, values, key="microscope", step=view.place, cell=view.cell, on_change=view.take
     )
     write_url((*FIELDS, *View.URL), chosen.to_url() | view.to_url())
+    for name in chosen.unlinked():
+        st.warning(sentence(InputError("link-long", name=name)))
     left, right = st.columns([5, 4], gap="medium")
     with left:
         step_text(view.trace, view.step)

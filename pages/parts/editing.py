@@ -1,6 +1,5 @@
 """Editing X and the weights number by number, pasting a block, drawing a mask, and going back."""
 
-import math
 import re
 
 import numpy as np
@@ -81,13 +80,11 @@ def _take_cells(config, symbol, sample, changes):
     _lay(config, symbol, laid)
 
 
-def _lay(config, symbol, laid):
-    if not all(map(math.isfinite, laid.values())):
-        bad = next(v for v in laid.values() if not math.isfinite(v))
-        return report("edits", InputError("not-a-number", name=symbol, got=bad))
+def _lay(config, symbol, laid) -> bool:
+    """Lay numbers over a matrix; False if that was refused."""
     kept = tuple(e for e in config.edits if not (e[0] == symbol and e[1] in laid))
-    change("edits", edits=kept + tuple((symbol, at, value) for at, value in laid.items()))
-    return None
+    edits = kept + tuple((symbol, at, value) for at, value in laid.items())
+    return change("edits", edits=edits)
 
 
 # --- pasting ----------------------------------------------------------------------------------
@@ -115,9 +112,11 @@ def _take_block(config, symbol, sample):
         return report("edits", problem)
     lead = () if sample is None else (sample,)
     now = _matrix(config, symbol, sample)
-    differing = np.argwhere(block.astype(np.float32) != now)
-    _lay(config, symbol, {(*lead, int(i), int(j)): float(block[i, j]) for i, j in differing})
-    st.session_state["w_paste"] = ""
+    with np.errstate(over="ignore"):
+        differing = np.argwhere(block.astype(np.float32) != now)
+    laid = {(*lead, int(i), int(j)): float(block[i, j]) for i, j in differing}
+    if _lay(config, symbol, laid):
+        st.session_state["w_paste"] = ""
     return None
 
 
@@ -131,7 +130,7 @@ def parse_block(text: str, wanted: tuple[int, int], symbol: str) -> np.ndarray:
     try:
         rows = [[float(cell.replace("−", "-")) for cell in line] for line in lines]
     except ValueError as problem:
-        shown = str(problem).partition(":")[2].strip() or "…"
+        shown = str(problem).partition(":")[2].strip()[:40] or "…"
         raise InputError("not-a-number", name=symbol, got=shown) from None
     widths = sorted({len(row) for row in rows})
     got = f"{len(rows)} × {'/'.join(map(str, widths)) or 0}"

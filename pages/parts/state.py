@@ -44,14 +44,16 @@ def put(chosen: AttentionConfig) -> None:
     st.session_state.pop("problem", None)
 
 
-def change(place: str = "", **values) -> None:
-    """Change some fields, or report beside `place` why that cannot be."""
+def change(place: str = "", **values) -> bool:
+    """Change some fields, or report beside `place` why that cannot be; whether it was done."""
     try:
         chosen = fitted(config(), values)
         chosen.check_affordable()
         put(chosen)
+        return True
     except InputError as problem:
         report(place or next(iter(values)), problem)
+        return False
 
 
 def fitted(before: AttentionConfig, values: dict) -> AttentionConfig:

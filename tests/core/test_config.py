@@ -4,6 +4,7 @@ import base64
 import dataclasses
 import itertools
 import json
+import random
 import warnings
 import zlib
 
@@ -329,3 +330,20 @@ def test_sentences_are_split_at_spaces_and_ideographs():
     assert inputs.split_sentence(" \t\n　") == ()
     assert inputs.split_sentence("안녕 ねこ a𠀀b") == ("안", "녕", "ね", "こ", "a", "𠀀", "b")
     assert inputs.split_sentence("naïve café 💩") == ("naïve", "café", "💩")
+
+
+def test_a_link_holds_what_a_table_can_and_leaves_out_what_cannot_be_read():
+    def edited(n):
+        return AttentionConfig(
+            H=n, edits=tuple(("W_Q", (i, j), -0.12345678901234567 / (1 + i * n + j))
+                             for i in range(n) for j in range(n)),
+        )  # fmt: skip
+
+    table = edited(64)
+    assert AttentionConfig.from_url(table.to_url()) == (table, [])
+    assert table.unlinked() == []
+    letters = random.Random(0).choices([chr(0x4E00 + n) for n in range(20_000)], k=60_000)
+    assert AttentionConfig(tokens=("".join(letters),)).unlinked() == ["tokens"]
+    large = edited(128)
+    assert large.unlinked() == ["edits"]
+    assert AttentionConfig.from_url(large.to_url()) == (AttentionConfig(H=128), [])

@@ -213,3 +213,30 @@ def test_angles_and_weights_have_no_batch_axis_of_their_own(app_test):
     assert rows["cos"] == rows["sin"] == "(3, 4)"
     assert rows["W_K"] == "(4, 4)"
     assert rows["K_rotated"] == "(B, 3, 4)"
+
+
+@pytest.mark.parametrize("block", ["nan 1", "1e39 1", "one two", "1 2 3"])
+def test_a_refused_block_stays_where_it_was_pasted(app_test, block):
+    app = app_test(panel="edit", S=1, H=2)
+    app.text_area(key="w_paste").set_value(block).run()
+    assert len(app.error) == 1
+    assert app.text_area(key="w_paste").value == block
+    app.text_area(key="w_paste").set_value("3 4").run()
+    assert not app.error
+    assert app.text_area(key="w_paste").value == ""
+
+
+def test_a_refused_block_is_quoted_in_short():
+    with pytest.raises(InputError) as refused:
+        parse_block("1 " + "x" * 5000, (1, 2), "X")
+    assert len(str(refused.value)) < 150
+
+
+def test_what_is_too_long_for_the_link_is_said(app_test):
+    app = app_test(panel="edit", S=2, H=128, w_matrix="W_Q")
+    assert not app.warning
+    block = "\n".join(" ".join(f"{i}.{j:03}123456" for j in range(128)) for i in range(128))
+    app.text_area(key="w_paste").set_value(block).run()
+    assert not app.exception
+    assert "edits" not in app.query_params
+    assert ["edits" in warning.value for warning in app.warning] == [True]
