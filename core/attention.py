@@ -236,6 +236,7 @@ def _limits(
         seen = below if seen is None else seen & below
         parts.append(f"torch.ones(S, T, dtype=torch.bool).tril({offset})")
     if window is not None and tuple(window) != (-1, -1):
+        window = masks.reaching(window, S, T)
         near = masks.window(S, T, *window, offset=offset, device=like.device)
         seen = near if seen is None else seen & near
         parts.append(_window_lines(*window, offset))

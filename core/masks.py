@@ -21,12 +21,23 @@ def causal(S: int, T: int, offset: int = 0, device=None) -> torch.Tensor:
     return keys <= queries
 
 
+def reaching(sides, S: int, T: int) -> tuple[int, int]:
+    """A window whose sides are no longer than all positions: tensors hold no larger numbers.
+
+    >>> reaching((10**30, -1), 3, 4)
+    (7, -1)
+    """
+    left, right = sides
+    return min(left, S + T), min(right, S + T)
+
+
 def window(S: int, T: int, left: int, right: int, offset: int = 0, device=None) -> torch.Tensor:
     """Query i sees keys from i − left to i + right, both included; −1 leaves a side open.
 
     >>> window(4, 4, 1, 0).int().tolist()
     [[1, 0, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]]
     """
+    left, right = reaching((left, right), S, T)
     queries, keys = _positions(S, T, offset, device)
     seen = torch.ones(S, T, dtype=torch.bool, device=device)
     if right >= 0:

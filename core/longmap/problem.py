@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import torch
 
-from core import checks
+from core import checks, masks
 from core.config import check_window
 from core.errors import require
 from core.longmap.keys import Keys, lengths
@@ -196,5 +196,5 @@ def problem(
     cap = None if softcap is None else checks.number("softcap", softcap, q.dtype)
     require(cap is None or cap > 0, "softcap", got=cap)
     q, k = (x.cpu() if x.device.type == "mps" else x for x in (q, k))  # no float64 there
-    window = (-1, -1) if window is None else tuple(window)
+    window = masks.reaching(window or (-1, -1), q.shape[1], k.shape[1])
     return Problem(q, k, heads, tiles, pool, causal, window, factor, cap)

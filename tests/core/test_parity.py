@@ -1,6 +1,7 @@
 """The engine against PyTorch: fused SDPA, and nn.MultiheadAttention head by head."""
 
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import core
-from core import masks
+from core import longmap, masks
 
 B, HEADS, S, T, D_K, D_V = 2, 4, 5, 7, 8, 6
 TOLERANCE = {
@@ -87,6 +88,17 @@ def test_causal_without_a_past_is_top_left(queries, keys):
     q, k, v = qkv(S=queries, T=keys)
     wanted = F.scaled_dot_product_attention(q, k, v, is_causal=True)
     close(core.attend(q, k, v, causal=True)["output"], wanted)
+
+
+@pytest.mark.parametrize("side", [sys.maxsize, 10**30])
+def test_a_window_wider_than_any_tensor_is_open(side):
+    q, k, v = draw(5, 4), draw(7, 4, seed=1), draw(7, 2, seed=2)
+    for window, same in (((1, side), (1, -1)), ((side, 1), (-1, 1)), ((side, side), None)):
+        found, wanted = (core.attend(q, k, v, window=w) for w in (window, same))
+        assert torch.equal(found["weights"], wanted["weights"])
+        assert str(side) not in found.source()
+        whole = longmap.attention_map(q, k, window=window).window(0, 0, 5, 7)
+        torch.testing.assert_close(whole, wanted["weights"])
 
 
 def test_blind_rows_are_zero_as_in_sdpa():
