@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
+from parts.link import passed_over
 from parts.state import write_url
 from parts.text import _
 
@@ -15,9 +16,11 @@ from parts.text import _
 def choice(label: str, names: Mapping[str, str], key: str, *, default: str, **options) -> str:
     """One of several, as buttons in a row. `names`: name in the link -> English label.
 
-    `default` stays out of the link; a name in it that is not known is passed over.
+    `default` stays out of the link; a name in it that is not known is answered by a sentence.
     """
-    _open(key, names, default, lambda text: text if text in names else default)
+    text = _open(key, default, lambda text: text if text in names else default)
+    if text not in (None, *names):
+        passed_over(key, text, _(names[default]))
     chosen = st.segmented_control(
         label,
         list(names),
@@ -33,7 +36,9 @@ def choice(label: str, names: Mapping[str, str], key: str, *, default: str, **op
 
 def choices(label: str, names: Mapping[str, str], key: str, **options) -> list[str]:
     """Any of several, none at first, as pills."""
-    _open(key, names, [], lambda text: [name for name in text.split(",") if name in names])
+    text = _open(key, [], lambda text: [name for name in text.split(",") if name in names])
+    if text and not set(text.split(",")) <= set(names):
+        passed_over(key, text, ", ".join(_(names[name]) for name in st.session_state[key]))
     chosen = st.pills(
         label,
         list(names),
@@ -50,13 +55,16 @@ def choices(label: str, names: Mapping[str, str], key: str, **options) -> list[s
 def steps(label: str, options: Sequence[int], key: str, *, default: int, place=st) -> int:
     """One of several whole numbers on a slider, shown with commas and linked without."""
     known = {str(option): option for option in options}
-    _open(key, known, default, lambda text: known.get(text, default))
+    _open(key, default, lambda text: known.get(text, default))
     chosen = place.select_slider(label, options, key=key, format_func="{:,}".format)
     write_url((key,), {key: str(chosen)} if chosen != default else {})
     return chosen
 
 
-def _open(key, names, default, read) -> None:
-    """Let the widget begin with what the link says."""
-    if key not in st.session_state:
-        st.session_state[key] = read(st.query_params[key]) if key in st.query_params else default
+def _open(key, default, read) -> str | None:
+    """Let the widget begin with what the link says; the text that was read there, if any."""
+    if key in st.session_state:
+        return None
+    text = st.query_params.get(key)
+    st.session_state[key] = default if text is None else read(text)
+    return text

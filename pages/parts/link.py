@@ -1,6 +1,7 @@
-"""What a link asks of a numeric control and does not get is said, not passed over in silence.
+"""What a link asks of a control and does not get is said, not passed over in silence.
 
-Streamlit's own binding, and pages that clamp, fall back to a value that is possible.
+Streamlit's own binding, and pages that clamp, fall back to a value that is possible: for numbers
+`unheard` finds out. Who reads the address itself tells `passed_over`.
 """
 
 import streamlit as st
@@ -23,8 +24,13 @@ def unheard() -> None:
     for name, text in link.items():
         shown = st.session_state.get(name)
         if isinstance(shown, int | float) and not isinstance(shown, bool) and not _is(text, shown):
-            problem = InputError("link-shown", name=name, got=text[:40], shown=str(shown))
-            st.toast(escaped(sentence(problem)), icon=":material/link_off:", duration="long")
+            passed_over(name, text, str(shown))
+
+
+def passed_over(name: str, text: str, shown: str) -> None:
+    """Say that a control shows something else than the address asks of it."""
+    problem = InputError("link-shown", name=name, got=text[:40], shown=shown or "–")
+    st.toast(escaped(sentence(problem)), icon=":material/link_off:", duration="long")
 
 
 def _is(text: str, number: float) -> bool:

@@ -8,6 +8,7 @@ import streamlit as st
 
 from core import Trace
 from core.trace import TracedStep
+from parts.link import passed_over
 from parts.state import write_url
 from parts.text import _, prose
 
@@ -30,6 +31,7 @@ class View:
     @classmethod
     def of(cls, trace: Trace) -> View:
         """The session's position, moved to where this trace has such a step, sample and head."""
+        opening = "view" not in st.session_state
         kept = st.session_state.setdefault("view", _from_url())
         symbols = list(trace)
         place = symbols.index(kept["step"]) if kept["step"] in trace else kept["place"]
@@ -37,7 +39,20 @@ class View:
         extents = {n: trace.sizes[n] for n in ("B", "h") if trace.sizes.get(n, 1) > 1}
         pick = tuple((n, min(kept["pick"].get(n, 0), size - 1)) for n, size in extents.items())
         cell = kept["cell"] if _exists(trace, kept["cell"]) else None
-        return cls(trace, place, pick, cell, kept["mode"], kept["panel"])
+        made = cls(trace, place, pick, cell, kept["mode"], kept["panel"])
+        if opening:
+            made._compare_with_link()
+        return made
+
+    def _compare_with_link(self) -> None:
+        """Say what the link asks for and this trace does not have."""
+        pick = dict(self.pick)
+        shown = {"step": self.step.symbol, "view": self.mode} | self.to_url()
+        shown |= {"sample": str(pick.get("B", 0)), "head": str(pick.get("h", 0))}
+        for name in self.URL:
+            asked = st.query_params.get(name)
+            if asked and asked != shown.get(name, ""):
+                passed_over(name, asked, shown.get(name, ""))
 
     @property
     def step(self) -> TracedStep:

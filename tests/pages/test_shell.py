@@ -54,9 +54,17 @@ def test_every_page_opens(app_test, root, name, lang):
         ("masks", {"masks_seed": "<b>x"}, "masks_seed = <b>x in the link"),
         ("softmax", {"softmax_temperature": 900}, "softmax_temperature = 900"),
         ("translator", {"word": 99}, "word = 99 in the link is not possible here: 6 is shown"),
+        ("map", {"map_pool": "median"}, "map_pool = median in the link is not possible here: "),
+        ("masks", {"masks_kinds": "causal,odd"}, "masks_kinds = causal,odd in the link is not pos"),
+        ("cost", {"cost_vary": "é" * 99}, f"cost_vary = {'é' * 40} in the link is not possible"),
+        ("step_through", {"step": "Z"}, "step = Z in the link is not possible here: X is shown"),
+        ("step_through", {"at": "Q:9,9"}, "at = Q:9,9 in the link is not possible here: – is"),
+        ("step_through", {"head": 3, "h": 2}, "head = 3 in the link is not possible here: 1 is"),
+        ("step_through", {"view": "odd"}, "view = odd in the link is not possible here: values"),
+        ("sources", {"sample": "one"}, "sample = one in the link is not possible here: 0 is"),
     ],
 )
-def test_a_number_of_the_link_that_is_not_possible_is_named_once(app_test, page, link, said):
+def test_what_the_link_asks_and_cannot_have_is_named_once(app_test, page, link, said):
     app = app_test(page, **link)
     assert said in app.toast[0].value.replace("\\", "")
     app.run()
@@ -65,9 +73,16 @@ def test_a_number_of_the_link_that_is_not_possible_is_named_once(app_test, page,
 
 @pytest.mark.parametrize(
     ("page", "link"),
-    [("masks", {"masks_seed": 7}), ("masks", {"masks_seed": 0}), ("translator", {"word": 2})],
-)
-def test_a_possible_number_is_taken_without_a_word(app_test, page, link):
+    [
+        ("masks", {"masks_seed": 7, "masks_kinds": "causal,padding"}),
+        ("masks", {"masks_seed": 0}),
+        ("translator", {"word": 2, "place": "cross"}),
+        ("map", {"map_pool": "mean", "map_scale": "log"}),
+        ("step_through", {"step": "Q", "at": "Q:1,2", "head": 1, "view": "values",
+                          "sample": 0, "S": 4, "H": 6, "h": 2}),
+    ],
+)  # fmt: skip
+def test_what_is_possible_is_taken_without_a_word(app_test, page, link):
     app = app_test(page, **link)
     assert not app.toast
     app.switch_page("masks.py").run()
