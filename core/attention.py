@@ -130,11 +130,14 @@ def cross_attention(Y, X, W_Q, W_K, W_V, W_O=None, *, heads=1, kv_heads=None, **
 
 def _placed(plan: Plan, sizes, named, pairs, eps) -> Plan:
     """The plan with the norm and the rotation for which tensors are named, and their sizes."""
+    kind = torch.promote_types(next(iter(named.values())).dtype, torch.float32)
+    eps = checks.number("eps", eps, kind)
+    require(eps >= 0, "size-least", name="eps", got=eps, least=0)
+    known = ", ".join(PAIRS)
+    require(pairs in PAIRS, "unknown-choice", name="pairs", got=str(pairs)[:40], known=known)
     if "gain_Q" in named:
-        plan = replace(plan, eps=checks.number("eps", eps, named["gain_Q"].dtype))
+        plan = replace(plan, eps=eps)
     if "cos" in named:
-        known = ", ".join(PAIRS)
-        require(pairs in PAIRS, "unknown-choice", name="pairs", got=str(pairs)[:40], known=known)
         r = named["cos"].shape[-1]
         plan = replace(plan, pairs=pairs, turned=r if r < sizes["d_k"] else 0)
         if plan.turned:

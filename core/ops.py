@@ -697,16 +697,24 @@ class Mask(Pointwise):
         ]
 
 
+_HALVES = (torch.float16, torch.bfloat16)
+
+
 @dataclass(frozen=True)
 class Rms(Op):
-    """x / √(mean of x² over the last axis + eps) · gain: each row to length √d, then stretched."""
+    """x / √(mean of x² over the last axis + eps) · gain: each row to length √d, then stretched.
+
+    Half types are squared in float32, as transformers does: float16 makes ∞ of 256².
+    """
 
     kind: ClassVar[str] = "rms"
     rowwise: ClassVar[bool] = True
     eps: float = 1e-6
 
     def compute(self, x, gain, *, out=None):
-        return torch.mul(x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps), gain, out=out)
+        wide = x.float() if x.dtype in _HALVES else x
+        even = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + self.eps)
+        return torch.mul(even.to(x.dtype), gain, out=out)
 
     def cell(self, inputs, in_dims, out_dims, index):
         (symbol, tensor), (name, gain) = inputs[:2]
@@ -727,8 +735,10 @@ class Rms(Op):
 
     def code(self, symbol, reads, dims, tensor):
         x, gain = reads
-        mean = f"{x}.pow(2).mean(-1, keepdim=True)"
-        return f"{symbol} = {x} * torch.rsqrt({mean} + {self.eps!r}) * {gain}"
+        half = tensor.dtype in _HALVES
+        wide = f"{x}.float()" if half else x
+        even = f"{wide} * torch.rsqrt({wide}.pow(2).mean(-1, keepdim=True) + {self.eps!r})"
+        return f"{symbol} = {f'({even}).to({x}.dtype)' if half else even} * {gain}"
 
     def flops(self, sizes, in_dims, out_dims):
         rows = volume(out_dims, sizes) // volume(out_dims.split()[-1], sizes)
@@ -981,6 +991,8 @@ def load(saved: dict) -> Op:
     known = all(math.isfinite(value) for kind, value in values if kind != "str" and plain)
     if isinstance(op, Softcap):
         known = known and op.cap > 0
+    if isinstance(op, Rms):
+        known = known and op.eps >= 0
     if isinstance(op, Rotate):
         known = known and op.pairs in PAIRS and op.width >= 0 and op.width % 2 == 0
     if isinstance(op, Softmax):

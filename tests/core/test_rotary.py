@@ -7,6 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from onnx.numpy_helper import to_array
+from transformers.models.llama.modeling_llama import LlamaRMSNorm
 
 import core
 from core import ops
@@ -104,6 +105,18 @@ def test_a_trace_says_how_a_number_was_normalised():
     cell = t.explain("Q_normed", (0, 1))
     assert cell.text == "4 / √(12.5 + 0)·2 = 2.263"
     assert {s.index for s in cell.terms[0].sources if s.symbol == "Q"} == {(0, 0), (0, 1)}
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_types_are_squared_in_float32(dtype):
+    """As transformers does; float16 makes ∞ of 1000² and 0 of 0.0001²."""
+    given = [(draw(3, 4, seed=n) * size).to(dtype) for n, size in enumerate((1e3, 1e-4, 1))]
+    t = core.attend(*given, norm=(draw(4, seed=3).to(dtype), draw(4, seed=4).to(dtype)))
+    for plain, gain, found in (("Q", "gain_Q", "Q_normed"), ("K", "gain_K", "K_normed")):
+        network = LlamaRMSNorm(4)
+        network.weight.data = t[gain]
+        assert torch.equal(t[found], network(t[plain]))
+        assert math.isclose(t.explain(found, (0, 1)).total, t[found][0, 1], rel_tol=2**-6)
 
 
 def test_sizes_alone_make_the_usual_angles():
