@@ -30,8 +30,8 @@ def config() -> AttentionConfig:
             chosen = preset("example")
         st.session_state["config"] = chosen
         st.session_state["past"] = []
-        for problem in problems:
-            report("link", problem)
+        if problems:
+            report("link", *problems)
     return st.session_state["config"]
 
 
@@ -83,9 +83,9 @@ def undo() -> None:
         st.session_state.pop("problem", None)
 
 
-def report(place: str, problem: InputError) -> None:
-    """Remember a problem until the next successful change, to be shown beside `place`."""
-    st.session_state["problem"] = (place, problem)
+def report(place: str, *problems: InputError) -> None:
+    """Remember problems until the next successful change, to be shown beside `place`."""
+    st.session_state["problem"] = (place, problems)
 
 
 def sentence(problem: InputError) -> str:
@@ -94,9 +94,9 @@ def sentence(problem: InputError) -> str:
 
 
 def complain(*places: str) -> None:
-    """Show the remembered problem if it belongs to one of these places."""
-    place, problem = st.session_state.get("problem", (None, None))
-    if place in places:
+    """Show the remembered problems if they belong to one of these places."""
+    place, problems = st.session_state.get("problem", (None, ()))
+    for problem in problems if place in places else ():
         st.error(escaped(sentence(problem)), icon=":material/error:")
 
 
