@@ -148,6 +148,7 @@ SENTENCES = {
     "model-word": "“{word}” does not stand in “{text}”: choose a word that both sentences have.",
     "model-run": "{name} cannot read this text ({reason}): try another text or another model.",
     "translator-empty": "There is nothing to translate: write at least one word.",
+    "translator-text": "{got} is no sentence: give one as text, such as 'the cat sleeps'.",
     "translator-long": "The sentence has {got} words: shorten it to at most {most}.",
     "translator-unknown": "“{got}” is not among the {known} words that this translator knows; "
     "nearest: {near}.",

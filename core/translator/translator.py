@@ -115,6 +115,7 @@ def words(text: str) -> tuple[str, ...]:
     >>> words("The cat's mouse doesn't sleep.")
     ('the', 'cat', "'s", 'mouse', 'does', 'not', 'sleep')
     """
+    require(isinstance(text, str), "translator-text", got=repr(text)[:40])
     text = text.lower().replace("’", "'")
     for short, long in SHORT.items():
         text = text.replace(short, long)
@@ -156,7 +157,7 @@ class Translator:
         require(found, "translator-empty")
         require(len(found) <= most, "translator-long", got=len(found), most=most)
         for word, near in self.unknown(text):
-            require(False, "translator-unknown", got=word, known=len(self.known),
+            require(False, "translator-unknown", got=word[:40], known=len(self.known),
                     near=", ".join(near) or "–")  # fmt: skip
         return found
 

@@ -291,3 +291,16 @@ def test_begin_and_end_are_marks(translator):
     run = translator.run(RIVER)
     assert run.read == ("<begin>", *run.target)
     assert run.written == (*run.target, "<end>")
+
+
+@pytest.mark.parametrize("given", [None, 5, b"the cat", ["the cat", "the dog"]])
+def test_what_is_no_text_is_refused(given):
+    with pytest.raises(InputError) as caught:
+        load().translate(given)
+    assert caught.value.id == "translator-text"
+
+
+def test_a_very_long_word_is_quoted_in_short():
+    with pytest.raises(InputError) as caught:
+        load().translate("x" * 10_000)
+    assert len(str(caught.value)) < 200
