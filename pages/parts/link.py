@@ -4,7 +4,10 @@ Streamlit's own binding, and pages that clamp, fall back to a value that is poss
 `unheard` finds out. Who reads the address itself tells `passed_over`.
 """
 
+import math
+
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from core import InputError
 from parts.state import escaped, sentence
@@ -16,6 +19,20 @@ def opened() -> None:
     """Remember the address a visitor came with: pages rewrite it as they run."""
     if KEY not in st.session_state:
         st.session_state[KEY] = dict(st.query_params)
+        _drop_infinite(st.session_state[KEY])
+
+
+def _drop_infinite(link: dict[str, str]) -> None:
+    """Take infinite numbers out of the address: Streamlit's whole-number boxes break at them.
+
+    It reads bound controls from the address as it first was, which has no public way in.
+    """
+    infinite = [name for name, text in link.items() if math.isinf(_number(text))]
+    for name in infinite:
+        del st.query_params[name]
+    if infinite:
+        with get_script_run_ctx().session_state.query_params() as held:
+            held.set_initial_query_params_from_current()
 
 
 def unheard() -> None:
@@ -39,7 +56,12 @@ def _is(text: str, number: float) -> bool:
     >>> _is("0.50", 0.5), _is("1,024", 1024), _is("many", 0)
     (True, True, False)
     """
+    return _number(text) == number
+
+
+def _number(text: str) -> float:
+    """The number that a text of the address is, NaN for none."""
     try:
-        return float(text.replace(",", "")) == number
+        return float(text.replace(",", ""))
     except ValueError:
-        return False
+        return math.nan

@@ -52,6 +52,8 @@ def test_every_page_opens(app_test, root, name, lang):
     [
         ("masks", {"masks_seed": -5}, "masks_seed = -5 in the link is not possible here: 0"),
         ("masks", {"masks_seed": "<b>x"}, "masks_seed = <b>x in the link"),
+        ("masks", {"masks_seed": "1e400"}, "masks_seed = 1e400 in the link is not possible here"),
+        ("roles", {"roles_seed": "-inf"}, "roles_seed = -inf in the link is not possible here: 0"),
         ("softmax", {"softmax_temperature": 900}, "softmax_temperature = 900"),
         ("translator", {"word": 99}, "word = 99 in the link is not possible here: 6 is shown"),
         ("map", {"map_pool": "median"}, "map_pool = median in the link is not possible here: "),
