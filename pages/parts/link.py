@@ -5,6 +5,7 @@ Streamlit's own binding, and pages that clamp, fall back to a value that is poss
 """
 
 import math
+from urllib.parse import urlencode
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -19,20 +20,19 @@ def opened() -> None:
     """Remember the address a visitor came with: pages rewrite it as they run."""
     if KEY not in st.session_state:
         st.session_state[KEY] = dict(st.query_params)
-        _drop_infinite(st.session_state[KEY])
+        _withhold_infinite(st.session_state[KEY])
 
 
-def _drop_infinite(link: dict[str, str]) -> None:
-    """Take infinite numbers out of the address: Streamlit's whole-number boxes break at them.
+def _withhold_infinite(link: dict[str, str]) -> None:
+    """Keep infinite numbers of the address from bound controls: a whole-number box breaks at one.
 
-    It reads bound controls from the address as it first was, which has no public way in.
+    Streamlit reads them from the address as it first was, to which there is no public way.
     """
-    infinite = [name for name, text in link.items() if math.isinf(_number(text))]
-    for name in infinite:
-        del st.query_params[name]
-    if infinite:
+    finite = [name for name, text in link.items() if not math.isinf(_number(text))]
+    if len(finite) < len(link):
+        rest = {name: st.query_params.get_all(name) for name in finite}
         with get_script_run_ctx().session_state.query_params() as held:
-            held.set_initial_query_params_from_current()
+            held.set_initial_query_params(urlencode(rest, doseq=True))
 
 
 def unheard() -> None:
