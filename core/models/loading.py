@@ -83,19 +83,21 @@ def hub_allowed() -> bool:
     return os.environ.get(HUB, "") == "1"
 
 
-def load(source: str, *, local: bool = True) -> Model:
+def load(source: str | Path, *, local: bool = True) -> Model:
     """The model of an offered name, a folder, or (where allowed) a hub name. Kept and shared.
 
     `local`: only this machine reaches the caller; else only offered names are taken. Raises
     InputError with one sentence for whatever is wrong with it.
     """
-    source = source.strip()
+    source = str(source).strip()
     known = offered()
     if source in known:
         return _kept(source, known[source], MINILM_SHA256 if known[source] == minilm() else "")
     require(local, "model-place", name=source)
-    folder = Path(source).expanduser()
-    if source and folder.is_dir():
+    with _refused("model-folder", source[:80]):  # no such user, or longer than a path can be
+        folder = Path(source).expanduser()
+        there = bool(source) and folder.is_dir()
+    if there:
         return _kept(folder.name or source, folder.resolve())
     named = source.count("/") < 2 and not source.startswith((".", "/", "~", "\\")) and source
     require(named and hub_allowed(), "model-hub" if named and source.count("/") == 1
@@ -191,7 +193,7 @@ def _check_layers(folder: Path, name: str) -> None:
 def _json(path: Path, name: str) -> dict:
     try:
         facts = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         facts = None
     require(isinstance(facts, dict), "model-config", name=name)
     return facts

@@ -117,9 +117,10 @@ _shelf = _Shelf(KEPT_BYTES, KEPT_LEAST)
 
 
 def _read(model: Model, text: str, target: str, beside: str, cut: bool) -> Reading:
-    tokens, entered = _tokens(model, text, cut, beside=beside)
-    ids, (targets, answer) = entered["input_ids"], ((), None)
+    targets = ()
     try:
+        tokens, entered = _tokens(model, text, cut, beside=beside)
+        ids = entered["input_ids"]
         with torch.no_grad():
             if model.pairs:
                 targets, answer = _targets(model, entered, target, cut)

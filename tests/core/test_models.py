@@ -249,6 +249,13 @@ def test_a_text_that_is_too_long_is_refused_or_cut(networks):
         read(made, "  ")
 
 
+def test_what_a_tokenizer_cannot_take_is_refused(networks):
+    for text in ("\ud800", None, 5):
+        with pytest.raises(core.InputError) as refused:
+            read(model("bert", networks["bert"]), text)
+        assert refused.value.id == "model-run"
+
+
 def test_an_encoder_and_a_decoder_answer_or_take_a_target():
     made = model("t5", network("t5", "ForConditionalGeneration"))
     typed = read(made, "the cat sat", "on the mat")

@@ -60,6 +60,10 @@ def config_of_nothing(folder):
     (folder / "config.json").write_text("{}", "utf-8")
 
 
+def endless_nesting(folder):
+    (folder / "config.json").write_text('{"a":' * 100_000, "utf-8")
+
+
 def unknown_kind(folder):
     edit(folder / "config.json", model_type="never-heard-of")
 
@@ -115,6 +119,7 @@ SPOILT = {
     no_config: "model-config",
     broken_config: "model-config",
     config_of_nothing: "model-config",
+    endless_nesting: "model-config",
     unknown_kind: "model-broken",
     remote_code: "model-remote",
     remote_tokenizer: "model-remote",
@@ -167,6 +172,8 @@ def test_names_that_are_no_folder(no_network, monkeypatch, saved):
     monkeypatch.delenv(loading.HUB, raising=False)
     assert refusal("/nowhere/at/all").id == "model-folder"
     assert refusal("").id == "model-folder"
+    assert refusal("/" + "x" * 5000).id == "model-folder"
+    assert refusal("~nobody-of-this-name/model").id == "model-folder"
     assert refusal("some/model").id == "model-hub"
     assert refusal(saved, local=False).id == "model-place"
     monkeypatch.setenv(loading.HUB, "1")
@@ -192,6 +199,7 @@ def test_the_operator_offers_folders(monkeypatch, saved):
     monkeypatch.setenv(loading.FOLDERS, str(saved.parent))
     assert models.offered()["tiny"] == saved
     assert models.load("tiny", local=False).limit == 64
+    assert models.load(saved) is models.load(str(saved)) is models.load("tiny")
     monkeypatch.setenv(loading.FOLDERS, str(saved))
     assert models.offered()["tiny"] == saved
     monkeypatch.setenv(loading.FOLDERS, "/nowhere")
