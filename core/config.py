@@ -32,6 +32,7 @@ PAD = "·"  # stands where a sentence of a batch is shorter than the longest
 AFFORDABLE = 1 << 24  # score elements that a shared server computes for one visitor
 PAIRS = ("halves", "interleaved")  # which entries a rotation turns together
 SIZES = tuple(LARGEST)
+FURTHEST = 8.0  # standard deviations that no seeded number passes: torch draws within 6
 SEEDS = 2**53  # a browser holds whole numbers up to here
 EDIT_BYTES = 1 << 18  # what edits in a link may unpack to: all cells of a table
 LINK = 96 << 10  # letters of one field; servers refuse addresses of twice as many
@@ -160,7 +161,8 @@ class AttentionConfig:
         for name in ("scale", "softcap"):
             if getattr(self, name) is not None:
                 check_held(name, getattr(self, name), self.dtype)
-
+        for dtype in ("float32", self.dtype):  # made in the first, converted to the second
+            check_held("gain", self.gain, dtype, least=0.0, room=FURTHEST)
         if self.rotary:
             require(not self.cross, "rotary-cross")
             require(self.d_k % 2 == 0, "rotary-odd", d_k=self.d_k)
@@ -361,9 +363,15 @@ def check_window(window) -> None:
     require(ok, "window", got=str(window)[:40])
 
 
-def check_held(name: str, value: float, dtype: str, least: float | None = None) -> None:
-    """Raise InputError if a type would make a finite number infinite, or 0 of another one."""
+def check_held(
+    name: str, value: float, dtype: str, least: float | None = None, room: float = 1.0
+) -> None:
+    """Raise InputError if a type would make a finite number infinite, or 0 of another one.
+
+    `room`: what it will yet be multiplied with.
+    """
     smallest, most = RANGES[dtype]
+    most /= room
     least = smallest if least is None else least
     ok = value == 0 or least <= abs(value) <= most
     require(ok, "out-of-range", name=name, got=value, dtype=dtype, most=f"{most:.3g}")

@@ -73,9 +73,16 @@ def test_what_the_link_asks_and_cannot_have_is_named_once(app_test, page, link, 
     assert not app.toast
 
 
-def test_an_infinite_size_is_named_where_the_sizes_are(app_test):
-    said = app_test("step_through", S="1e400").error[0].value
-    assert said.replace("\\", "").startswith("S = 1e400 in the link cannot be read")
+@pytest.mark.parametrize(
+    ("link", "said"),
+    [
+        ({"S": "1e400"}, "S = 1e400 in the link cannot be read"),
+        ({"dtype": "float16", "gain": "1e5"}, "gain is 100000.0, which float16 cannot hold"),
+    ],
+)
+def test_a_number_too_large_is_named_where_the_sizes_are(app_test, link, said):
+    app = app_test("step_through", **link)
+    assert app.error[0].value.replace("\\", "").startswith(said)
 
 
 @pytest.mark.parametrize(
