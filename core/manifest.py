@@ -236,7 +236,8 @@ def pool(matrix: torch.Tensor, most: int = PICTURE):
             across += 1
     high, wide = math.ceil(rows / down) * down, math.ceil(cols / across) * across
     # Positions are exact in float32 below 2^24 = 16,777,216 cells.
-    size = matrix.abs().nan_to_num(nan=math.inf, posinf=math.inf)
+    size = matrix.float() if matrix.dtype == torch.bool else matrix.abs()
+    size = size.nan_to_num(nan=math.inf, posinf=math.inf)
     padded = torch.full((high, wide), -1.0, dtype=size.dtype, device=size.device)
     padded[:rows, :cols] = size
     blocks = padded.reshape(high // down, down, wide // across, across).transpose(1, 2)

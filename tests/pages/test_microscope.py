@@ -62,6 +62,21 @@ def test_pack_refuses_a_tensor_beyond_the_values():
         pack({"steps": [DESCRIBED["steps"][-1]]}, VALUES[:10], text={})
 
 
+def test_a_mask_too_large_for_its_cells_is_a_picture():
+    """Each place of it says whether its block lets anything through, and where."""
+    trace = core.run(core.AttentionConfig(S=300, H=4, causal=True))
+    described, values = manifest(trace)
+    about = next(s["tensor"] for s in described["steps"] if s["symbol"] == "mask")
+    rows, cols, (down, across) = about["rows"], about["cols"], about["block"]
+    drawn = values[about["offset"] :][: rows * cols].reshape(rows, cols)
+    where = values[about["where"] :][: rows * cols].astype(int)
+    for i in range(rows):
+        for j in range(cols):
+            block = trace["mask"][i * down : (i + 1) * down, j * across : (j + 1) * across]
+            assert drawn[i, j] == block.any()
+    assert (trace["mask"].flatten()[where].numpy() == drawn.flatten()).all()
+
+
 def script():
     import streamlit as st
 
