@@ -12,6 +12,7 @@ from parts.text import _, prose
 from parts.traces import trace
 
 MOST = 4096  # cells a table can show without slowing the page
+EDGES = "[](),;，； \t"  # what a line of a printed tensor or a file begins and ends with
 
 
 def editing(config: AttentionConfig, sample: int = 0) -> None:
@@ -126,7 +127,8 @@ def parse_block(text: str, wanted: tuple[int, int], symbol: str) -> np.ndarray:
     >>> parse_block("1\\t2\\n3,4", (2, 2), "X").tolist()
     [[1.0, 2.0], [3.0, 4.0]]
     """
-    lines = [re.split(r"[\t,;\s]+", line.strip()) for line in text.splitlines() if line.strip()]
+    lines = [line.strip(EDGES) for line in text.replace("tensor(", "").splitlines()]
+    lines = [re.split(r"[,;，；\s]+", line) for line in lines if line]
     try:
         rows = [[float(cell.replace("−", "-")) for cell in line] for line in lines]
     except ValueError as problem:

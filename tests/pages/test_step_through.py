@@ -226,6 +226,19 @@ def test_a_refused_block_stays_where_it_was_pasted(app_test, block):
     assert app.text_area(key="w_paste").value == ""
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1,-2,\n3,4,",
+        "[[ 1. -2.]\n [ 3.  4.]]",
+        str(torch.tensor([[1.0, -2], [3, 4]])),
+        "1，-2；\n3，4",
+    ],
+)
+def test_a_printed_tensor_is_read_as_a_block(text):
+    assert parse_block(text, (2, 2), "X").tolist() == [[1, -2], [3, 4]]
+
+
 def test_a_refused_block_is_quoted_in_short():
     with pytest.raises(InputError) as refused:
         parse_block("1 " + "x" * 5000, (1, 2), "X")
