@@ -262,10 +262,12 @@ class Trace(Mapping):
         boolean = symbol in self.stored and not self.stored[symbol].is_floating_point()
         require(not boolean, "no-gradient", symbol=symbol)
         values = {}
-        with torch.enable_grad():
+        with torch.inference_mode(False), torch.enable_grad():
             for step in self._records.values():
                 if isinstance(step.op, ops.Given):
                     value = self.stored[step.symbol].detach()
+                    # A mask that was made in inference mode would not let itself be differentiated.
+                    value = value.clone() if value.is_inference() else value
                     values[step.symbol] = value.requires_grad_(value.is_floating_point())
                 else:
                     values[step.symbol] = step.op.compute(*(values[r] for r in step.reads))

@@ -157,3 +157,14 @@ def test_tensors_made_for_inference_have_one_too(within):
     found, wanted = t.gradient("output", (2, 1)), plain.gradient("output", (2, 1))
     assert torch.equal(found["Q"], wanted["Q"])
     assert float(found["Q"].abs().max()) > 0
+
+
+def test_a_mask_made_in_inference_mode_lets_the_gradient_through():
+    """The engine makes it there: causal masks and windows."""
+    q = torch.randn(3, 4, generator=torch.Generator().manual_seed(0))
+    with torch.inference_mode():
+        t = core.attend(q, q, q, causal=True, window=(1, 0))
+        within = t.gradient("output", (2, 1))
+    wanted = core.attend(q, q, q, causal=True, window=(1, 0)).gradient("output", (2, 1))
+    for found in (within, t.gradient("output", (2, 1))):
+        assert torch.equal(found["Q"], wanted["Q"])
